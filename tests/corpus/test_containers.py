@@ -7,6 +7,7 @@ import gzip
 import io
 import random
 import struct
+import tracemalloc
 import zipfile
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 
 from oreqa.core import Document
 from oreqa.corpus import containers, limits
-from oreqa.corpus.containers import mailbox_messages, zip_members
+from oreqa.corpus.containers import Contents, mailbox_messages, zip_members
 from oreqa.corpus.readers import read_documents
 from oreqa.errors import DocumentError
 
@@ -103,8 +104,86 @@ def test_members_with_one_name_and_members_that_lie_deep(tmp_path: Path) -> None
         nested = packed({f"{level}.zip": nested, f"{level}.txt": "Yes."})
     path.write_bytes(packed({"a.txt": "One.", "b.txt": "Two.", "0.zip": nested}).replace(b"b.txt", b"a.txt"))
     documents, (line,) = read(path)
-    assert [document.text for document in documents] == ["One.", *["Yes."] * (limits.NESTED - 1)]
-    assert line == "2 files in it not read: a.txt (another file has its name), deepest.txt (it lies too deep in other files)"
+    assert [document.text for document in documents] == ["One.", "Two.", *["Yes."] * (limits.NESTED - 1)]
+    assert [document.key.partition("#")[2] for document in documents[:2]] == ["a.txt", "a (2).txt"]
+    assert line == "1 file in it not read: deepest.txt (it lies too deep in other files)"
+
+
+def test_equal_names_are_numbered_apart_from_names_that_look_so(tmp_path: Path) -> None:
+    path = tmp_path / "one.eml"
+    message = mail("Minutes", "Attached.", **{"plan (2)_txt": b"First."})
+    for text in ("Second.", "Third.", "Fourth."):
+        message.add_attachment(text.encode(), maintype="application", subtype="x", filename="plan.txt")
+    for text in ("Yes.", "No."):
+        message.add_attachment(mail("Re: plan", text))
+    path.write_bytes(bytes(message))
+    assert list(texts(path).items())[1:] == [
+        ("#plan (2).txt", "First."),
+        ("#plan.txt", "Second."),
+        ("#plan (3).txt", "Third."),
+        ("#plan (4).txt", "Fourth."),
+        ("#Re: plan.eml", "Yes."),
+        ("#Re: plan (2).eml", "No."),
+    ]
+    assert read(path)[1] == []
+
+
+def test_members_of_a_zip_that_are_gzipped_rows_or_lie_above_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.zip"
+    path.write_bytes(packed({"t.csv.gz": gzip.compress(b"id,name\n7,tent\n"), "../notes.txt": "Above."}))
+    assert texts(path) == {"#t.csv.gz#7": "id: 7; name: tent", "#../notes.txt": "Above."}
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_member_that_states_less_than_it_holds(method: int) -> None:
+    data = bytearray(packed({"a.txt": b"x" * (30 << 20)}, method))
+    for mark, place in ((b"PK\3\4", 22), (b"PK\1\2", 24)):
+        begin = data.index(mark) + place
+        data[begin : begin + 4] = struct.pack("<L", 1000)
+    file = io.BytesIO(data)
+    tracemalloc.start()
+    try:
+        (member,) = zip_members(file, Contents())
+        assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    finally:
+        tracemalloc.stop()
+    assert member.data is None
+    usual = method in (zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED)
+    assert ("it is damaged" if usual else "it is packed by a method that is not read: pack it by deflate") in member.problem
+
+
+@pytest.mark.parametrize("members", [1, limits.MEMBERS + 1])
+def test_the_64_bit_end_of_an_archive(members: int) -> None:
+    data = packed({"a.txt": "One."})
+    end = data.rindex(b"PK\5\6")
+    *_, length, start, _ = struct.unpack("<4s4H2LH", data[end:])
+    long_end = struct.pack("<4sQ2H2L4Q", b"PK\6\6", 44, 45, 45, 0, 0, members, members, length, start)
+    locator = struct.pack("<4sLQL", b"PK\6\7", 0, end, 1)
+    large = data[:end] + long_end + locator + data[end:]
+    if members == 1:
+        assert [member.data for member in zip_members(io.BytesIO(large), Contents())] == [b"One."]
+        large = large.replace(b"PK\6\6", b"PK\0\0")
+    with pytest.raises(DocumentError, match="its 64-bit end is missing" if members == 1 else "more than 10,000 members"):
+        list(zip_members(io.BytesIO(large), Contents()))
+
+
+def test_members_are_counted_whatever_the_end_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MEMBERS", 3)
+    data = bytearray(packed({f"{number}.txt": "x" for number in range(5)}))
+    end = data.rindex(b"PK\5\6")
+    data[end + 8 : end + 12] = struct.pack("<2H", 3, 3)
+    with pytest.raises(DocumentError, match="it has more than 3 members"):
+        list(zip_members(io.BytesIO(data), Contents()))
+
+
+def test_archives_in_a_file_share_one_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "ARCHIVE_BYTES", 4000)
+    inner = packed({"x.txt": "x" * 1500})
+    path = tmp_path / "a.zip"
+    path.write_bytes(packed({"1.zip": inner, "2.zip": inner, "3.zip": inner, "4.txt.gz": gzip.compress(b"y" * 3000)}))
+    documents, (line,) = read(path)
+    assert len(documents) == 2
+    assert line.startswith("2 files in it not read: 3.zip (it unpacks to more than 0 MB, with the archives before it in the")
 
 
 def test_what_is_encrypted_damaged_or_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,7 +234,7 @@ def test_a_damaged_archive_gives_members_or_a_document_error(draw: random.Random
     for _ in range(draw.randint(1, 4)):
         data[draw.randrange(len(data))] = draw.randrange(256)
     with contextlib.suppress(DocumentError):
-        for member in zip_members(io.BytesIO(data)):
+        for member in zip_members(io.BytesIO(data), Contents()):
             assert member.data is None or len(member.data) <= limits.PARSED_FILE_BYTES
 
 

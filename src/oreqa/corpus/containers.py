@@ -6,8 +6,9 @@ import re
 import struct
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, pairwise
 from pathlib import PurePosixPath
 from typing import IO
@@ -20,7 +21,15 @@ _SKIPPED_FOLDERS = frozenset({"__MACOSX", "__pycache__", "node_modules"})
 _END = struct.Struct("<4s4H2LH")
 """A zip archive's end: mark, disks, counts of members, size and place of their list, length of a remark."""
 
+_LOCATOR = struct.Struct("<4sLQL")
+"""What stands before that in archives of the 64-bit form: mark, disk, place of their own end, count of disks."""
+_END_64 = struct.Struct("<4sQ2H2L4Q")
+"""The end of the 64-bit form: mark, its size, versions, disks, counts of members, size and place of their list."""
+
 _ENCRYPTED = 0x1
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_PIECE = 1 << 16
+"""Bytes of a member that are unpacked at once."""
 
 _LINE = 1 << 20
 """Most bytes of a mailbox that are read at once: longer lines are read in pieces."""
@@ -38,18 +47,37 @@ class Member:
     suffix: str = ""
 
 
-def zip_members(file: IO[bytes]) -> Iterator[Member]:
-    """The files of a zip archive, without hidden ones.
+_TOO_MUCH = "it unpacks to more than {} MB, with the archives before it in the same file: split it"
+
+
+@dataclass(slots=True)
+class Contents:
+    """What reading one file, with all that lies in it, has come to: the bytes that may yet be unpacked, and what of it was
+    not read, a line each."""
+
+    left: int = field(default_factory=lambda: limits.ARCHIVE_BYTES)
+    unread: list[str] = field(default_factory=list)
+
+    def unpack(self, size: int) -> None:
+        """Take so many bytes from what is left. Raises DocumentError if there are fewer."""
+        if size > self.left:
+            raise DocumentError(_TOO_MUCH.format(limits.ARCHIVE_BYTES >> 20))
+        self.left -= size
+
+
+def zip_members(file: IO[bytes], contents: Contents) -> Iterator[Member]:
+    """The files of a zip archive, without hidden ones, which count in the ``contents`` of the outermost file.
 
     Raises DocumentError if it is damaged, or has more members or unpacks to more than the limits.
     """
     try:
         _check_end(file)
         with zipfile.ZipFile(file) as archive:
+            _check_list(len(archive.infolist()), 0)
             entries = [entry for entry in archive.infolist() if not entry.is_dir() and not _is_hidden(entry.filename)]
-            if sum(entry.file_size for entry in entries) > limits.ARCHIVE_BYTES:
-                raise DocumentError(f"it unpacks to more than {limits.ARCHIVE_BYTES >> 20} MB: split it")
-            yield from (_unpacked(archive, entry) for entry in entries)
+            if sum(entry.file_size for entry in entries) > contents.left:
+                raise DocumentError(_TOO_MUCH.format(limits.ARCHIVE_BYTES >> 20))
+            yield from (_unpacked(archive, entry, contents) for entry in entries)
     except (zipfile.BadZipFile, struct.error, EOFError, ValueError, NotImplementedError) as error:
         raise DocumentError(f"it is a damaged zip archive ({describe(error)})") from error
 
@@ -57,30 +85,66 @@ def zip_members(file: IO[bytes]) -> Iterator[Member]:
 def _check_end(file: IO[bytes]) -> None:
     """Raise DocumentError for an archive whose list of members would take much memory."""
     size = file.seek(0, 2)
-    file.seek(max(0, size - _END.size - 0xFFFF))
+    file.seek(max(0, size - _END_64.size - _LOCATOR.size - _END.size - 0xFFFF))
     tail = file.read()
     place = tail.rfind(b"PK\5\6")
     if place < 0:
         raise DocumentError("it is not a zip archive, or its end is missing")
     _, _, _, _, members, length, _, _ = _END.unpack_from(tail, place)
+    _check_list(members, length)
+    if tail[max(0, place - _LOCATOR.size) : place].startswith(b"PK\6\7"):  # zipfile believes the 64-bit form
+        begin = place - _LOCATOR.size - _END_64.size
+        if begin < 0 or not tail.startswith(b"PK\6\6", begin):
+            raise DocumentError("it is a damaged zip archive (its 64-bit end is missing)")
+        *_, members, length, _ = _END_64.unpack_from(tail, begin)
+        _check_list(members, length)
+
+
+def _check_list(members: int, length: int) -> None:
+    """Raise DocumentError for more members than the limit, or a list of them that has more bytes than they would take."""
     if members > limits.MEMBERS or length > limits.MEMBERS * 400:
         raise DocumentError(f"it has more than {limits.MEMBERS:,} members: split it, or unpack it and index the folder")
 
 
 def _is_hidden(name: str) -> bool:
     parts = PurePosixPath(name).parts
-    return any(part.startswith(".") or part in _SKIPPED_FOLDERS for part in parts)
+    return any((part.startswith(".") and part != "..") or part in _SKIPPED_FOLDERS for part in parts)
 
 
-def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Member:
+def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, contents: Contents) -> Member:
     if entry.flag_bits & _ENCRYPTED:
         return Member(entry.filename, None, "it is encrypted")
     if entry.file_size > limits.PARSED_FILE_BYTES:
         return Member(entry.filename, None, f"it is larger than {limits.PARSED_FILE_BYTES >> 20} MB")
+    if entry.compress_type not in _METHODS:
+        return Member(entry.filename, None, "it is packed by a method that is not read: pack it by deflate")
     try:
-        return Member(entry.filename, archive.read(entry))  # never more than the size that it states
+        contents.unpack(entry.file_size)
+        return Member(entry.filename, _content(archive, entry))
+    except DocumentError as error:
+        return Member(entry.filename, None, str(error))
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError) as error:
         return Member(entry.filename, None, f"it is damaged ({describe(error)})")
+
+
+def _content(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
+    """What a member holds, up to the size that it states: ``ZipFile.read`` unpacks all of it first."""
+    data = bytearray()
+    with archive.open(entry) as file:
+        while piece := file.read(min(_PIECE, entry.file_size + 1 - len(data))):
+            data += piece
+    return bytes(data)
+
+
+def free_name(name: str, taken: set[str], times: Counter[str]) -> str:
+    """A name for a member that no other has; ``times`` counts how often each was numbered."""
+    suffix = PurePosixPath(name).suffix
+    free = name
+    while free in taken:
+        times[name] += 1
+        free = f"{name.removesuffix(suffix)} ({times[name] + 1}){suffix}"
+    taken.add(free)
+    return free
 
 
 def is_mailbox(head: bytes) -> bool:

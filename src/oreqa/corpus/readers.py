@@ -8,6 +8,7 @@ import os
 import re
 import stat
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import IO, cast
 
 from oreqa.core import Document, Section
 from oreqa.corpus import containers, limits, process, worker
+from oreqa.corpus.containers import Contents, Member
 from oreqa.corpus.decode import read_text
 from oreqa.corpus.formats import tables
 from oreqa.corpus.formats.manual import manual_sections
@@ -38,7 +40,7 @@ class Fields:
 
 _TEXTS = (".txt", ".text")
 _ROWS = (".csv", ".tsv", ".jsonl", ".ndjson")
-_CONTAINERS = {".zip": containers.zip_members, ".mbox": containers.mailbox_messages}
+_CONTAINERS = (".zip", ".mbox")
 _MAY_BE_GZIPPED = (*_TEXTS, *worker.TEXT_SUFFIXES, *_ROWS)
 
 SUFFIXES = (*_TEXTS, *worker.PARSERS, *worker.MAILS, *_ROWS, *_CONTAINERS, *(f"{suffix}.gz" for suffix in _MAY_BE_GZIPPED))
@@ -96,9 +98,10 @@ def read_documents(
     holds; for tables possibly after some rows were yielded. A file without text is an error. One without the extension of a
     supported format, as README, is read as plain text if it is text.
     """
-    empty, unread = True, list[str]()
+    empty, contents = True, Contents()
+    unread = contents.unread
     try:
-        for document in _documents(path, fields or Fields(), unread):
+        for document in _documents(path, fields or Fields(), contents):
             if has_text(document.text):
                 empty = False
                 yield clean_document(document)
@@ -118,21 +121,21 @@ def read_documents(
         on_unread(f"{len(unread):,} file{'s' if len(unread) > 1 else ''} in it not read: {shown}")
 
 
-def _documents(path: Path, fields: Fields, unread: list[str]) -> Iterator[Document]:
+def _documents(path: Path, fields: Fields, contents: Contents) -> Iterator[Document]:
     if _SURROGATE.search(str(path)):
         raise DocumentError("its name is not UTF-8: rename it")
     inner = _unpacked(path)
     suffix = inner.suffix.lower()
     if suffix in worker.NAMED_ALONE:
-        yield from _of_bytes(str(path), path, _read(path, limits.PARSED_FILE_BYTES, gzipped=False), fields, unread)
+        yield from _of_bytes(str(path), path, _read(path, limits.PARSED_FILE_BYTES, gzipped=False), fields, contents)
     elif path.suffix.lower() in _CONTAINERS:
         with open_file(path) as file:
-            yield from _members(str(path), _CONTAINERS[suffix](file), fields, unread)
+            yield from _members(str(path), _contained(suffix, file, contents), fields, contents)
     elif not is_supported(path):
         with open_file(path) as file:
             if containers.is_mailbox(file.read(worker.HEAD_BYTES)):
                 file.seek(0)
-                yield from _members(str(path), containers.mailbox_messages(file), fields, unread)
+                yield from _members(str(path), containers.mailbox_messages(file), fields, contents)
                 return
         yield _read_unknown(path)
     elif suffix in _ROWS:
@@ -140,14 +143,14 @@ def _documents(path: Path, fields: Fields, unread: list[str]) -> Iterator[Docume
             yield from tables.read_rows(file, path, fields.text, fields.title, fields.id)
     else:
         data = _read(path, _most_bytes(suffix), gzipped=inner is not path)
-        yield from _of_bytes(str(path), inner, data, fields, unread)
+        yield from _of_bytes(str(path), inner, data, fields, contents)
 
 
 def _most_bytes(suffix: str) -> int:
     return limits.TEXT_FILE_BYTES if suffix in _TEXTS else limits.PARSED_FILE_BYTES
 
 
-def _of_bytes(key: str, name: Path, data: bytes, fields: Fields, unread: list[str], depth: int = 0) -> Iterator[Document]:
+def _of_bytes(key: str, name: Path, data: bytes, fields: Fields, contents: Contents, depth: int = 0) -> Iterator[Document]:
     """The document of a file that is no table and no container, and those that are attached to it."""
     if name.suffix.lower() in _TEXTS:
         document = read_text(data, name)
@@ -155,55 +158,61 @@ def _of_bytes(key: str, name: Path, data: bytes, fields: Fields, unread: list[st
         return
     document, attached = process.parse(name, data)
     yield replace(document, key=key)
-    members = (containers.Member(*file) for file in attached)
-    for of_attached in _members(key, members, fields, unread, depth):
+    members = (Member(*file) for file in attached)
+    for of_attached in _members(key, members, fields, contents, depth):
         yield replace(of_attached, fields={**document.fields, **of_attached.fields})
 
 
-def _members(
-    key: str, members: Iterable[containers.Member], fields: Fields, unread: list[str], depth: int = 0
-) -> Iterator[Document]:
-    """The documents of the members of a file with this ``key``; what cannot be read is added to ``unread``."""
-    seen: set[str] = set()
+def _contained(suffix: str, file: IO[bytes], contents: Contents) -> Iterator[Member]:
+    return containers.zip_members(file, contents) if suffix == ".zip" else containers.mailbox_messages(file)
+
+
+def _members(key: str, members: Iterable[Member], fields: Fields, contents: Contents, depth: int = 0) -> Iterator[Document]:
+    """The documents of the members of a file with this ``key``; equal names are numbered: "plan.txt", "plan (2).txt".
+
+    What cannot be read is added to the ``contents``.
+    """
+    taken: set[str] = set()
+    times: Counter[str] = Counter()
     for member in members:
+        name = containers.free_name(member.name, taken, times)
         try:
             if member.data is None:
                 raise DocumentError(member.problem)
             if depth == limits.NESTED:
                 raise DocumentError("it lies too deep in other files")
-            if member.name in seen:
-                raise DocumentError("another file has its name")
-            seen.add(member.name)
-            empty, before = True, len(unread)
-            name = Path(member.name + member.suffix)
-            for document in _of_member(f"{key}#{member.name}", name, member.data, fields, unread, depth + 1):
+            empty, before = True, len(contents.unread)
+            path = Path(member.name + member.suffix)
+            for document in _of_member(f"{key}#{name}", path, member.data, fields, contents, depth + 1):
                 if has_text(document.text):
                     empty = False
                     yield document
-            if empty and len(unread) == before:
+            if empty and len(contents.unread) == before:
                 raise DocumentError("it holds no text")
         except MemoryError:
             raise
         except Exception as error:  # whatever a library raises on a damaged file
             reason = str(error) if isinstance(error, DocumentError) else f"it is damaged ({describe(error)})"
-            unread.append(f"{member.name} ({reason})")
+            contents.unread.append(f"{name} ({reason})")
 
 
-def _of_member(key: str, name: Path, data: bytes, fields: Fields, unread: list[str], depth: int) -> Iterator[Document]:
+def _of_member(key: str, name: Path, data: bytes, fields: Fields, contents: Contents, depth: int) -> Iterator[Document]:
     inner = _unpacked(name)
     suffix = inner.suffix.lower()
-    if suffix in _ROWS:
-        yield from tables.read_rows(io.BytesIO(data), Path(key), fields.text, fields.title, fields.id)
-        return
     if inner is not name:
         data = _unzipped(io.BytesIO(data), _most_bytes(suffix))
-    if suffix in _CONTAINERS:
-        yield from _members(key, _CONTAINERS[suffix](io.BytesIO(data)), fields, unread, depth)
+        contents.unpack(len(data))
+    if suffix in _ROWS:
+        _check_size(len(data), limits.PARSED_FILE_BYTES, inner, "is larger")
+        for document in tables.read_rows(io.BytesIO(data), inner, fields.text, fields.title, fields.id):
+            yield replace(document, key=key + document.key.removeprefix(str(inner)))
+    elif suffix in _CONTAINERS:
+        yield from _members(key, _contained(suffix, io.BytesIO(data), contents), fields, contents, depth)
     elif inner.name.lower().endswith(SUFFIXES) or (
         worker.may_be_recognized(inner) and worker.is_recognized(inner, data[: worker.HEAD_BYTES])
     ):
         _check_size(len(data), _most_bytes(suffix), inner, "is larger")
-        yield from _of_bytes(key, inner, data, fields, unread, depth)
+        yield from _of_bytes(key, inner, data, fields, contents, depth)
     else:
         raise DocumentError("its file type is not supported")
 
