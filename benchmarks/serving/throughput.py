@@ -1,0 +1,104 @@
+"""What a question over HTTP takes of the processor, for 1, 8 and 32 clients, against a loop of ``Answerer.ask``.
+
+Run:  python benchmarks/serving/throughput.py --data ../shared/data --work runs/serving
+
+Questions of SQuAD dev, drawn by chance, are asked of an index of its paragraphs. The loop asks one after the other in a
+process of its own, before and after the server. Figures are the processor's time a question of the loop and of the whole
+server, seconds from request to answer, and questions a second. The load of the machine is that of the last minute.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from oreqa.index.ingest import index_files
+
+sys.path.append(str(Path(__file__).parents[1]))
+from common import report, squad, write_paragraph_files
+from support.served import Client, Server, by_clients, server_of
+
+CLIENTS, WARM = (1, 8, 32), 16
+
+_LOOP = """
+import json, sys, time
+from pathlib import Path
+from oreqa.answering import Answerer
+questions = json.load(sys.stdin)
+answerer = Answerer.load(Path(sys.argv[1]))
+for question in questions[:int(sys.argv[2])]:
+    answerer.ask([question], 3)
+begun = time.process_time()
+for question in questions[int(sys.argv[2]):]:
+    answerer.ask([question], 3)
+print(time.process_time() - begun)
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--work", type=Path, default=Path("runs/serving"))
+    parser.add_argument("--paragraphs", type=int, default=2067)
+    parser.add_argument("--questions", type=int, default=512)
+    parser.add_argument("--seed", type=int, default=11)
+    options = parser.parse_args()
+    paragraphs = squad(options.data)[: options.paragraphs]
+    folder, index = options.work / f"texts-{options.paragraphs}", options.work / f"index-{options.paragraphs}"
+    write_paragraph_files(paragraphs, folder)
+    index_files(index, [folder])
+    asked = [question.text for paragraph in paragraphs for question in paragraph.questions]
+    questions = random.Random(options.seed).sample(asked, options.questions + WARM)
+    loops = [loop_seconds(index, questions)]
+    rows = {}
+    with server_of(index, options.work) as server:
+        for clients in CLIENTS:
+            rows[f"{clients} clients"] = measured(server, questions, clients)
+    loops.append(loop_seconds(index, questions))
+    loop = 1000 * statistics.mean(loops) / options.questions
+    for row in rows.values():
+        row["of_loop"] = round(row["cpu_ms"] / loop, 3)
+    figures = {"paragraphs": len(paragraphs), "questions": options.questions, "seed": options.seed}
+    both = [round(1000 * seconds / options.questions, 1) for seconds in loops]
+    report("serving/throughput", {**figures, "load": round(os.getloadavg()[0], 1), "loop_cpu_ms": both, "server": rows})
+
+
+def loop_seconds(index: Path, questions: list[str]) -> float:
+    """The processor's seconds of a loop of ``ask``, without its start."""
+    command = [sys.executable, "-c", _LOOP, str(index), str(WARM)]
+    done = subprocess.run(command, input=json.dumps(questions), capture_output=True, text=True, check=True)
+    return float(done.stdout.split()[-1])
+
+
+def measured(server: Server, questions: list[str], clients: int) -> dict[str, float]:
+    """The server's figures for so many clients at once."""
+
+    def ask(client: Client, question: str) -> float:
+        begun = time.perf_counter()
+        status, body = client.request("POST", "/v1/ask", {"question": question, "k": 3})
+        assert status == 200, body
+        return time.perf_counter() - begun
+
+    by_clients(server.port, clients, questions[:WARM], ask)
+    begun, cpu = time.perf_counter(), server.cpu_seconds()
+    seconds = by_clients(server.port, clients, questions[WARM:], ask)
+    wall, taken = time.perf_counter() - begun, server.cpu_seconds() - cpu
+    parts = statistics.quantiles(seconds, n=100)
+    return {
+        "cpu_ms": round(1000 * taken / len(seconds), 1),
+        "p50_ms": round(1000 * parts[49]),
+        "p95_ms": round(1000 * parts[94]),
+        "p99_ms": round(1000 * parts[98]),
+        "questions_a_second": round(len(seconds) / wall, 2),
+    }
+
+
+if __name__ == "__main__":
+    main()
