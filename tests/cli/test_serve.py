@@ -58,6 +58,21 @@ def test_what_is_wrong_is_said_in_one_line(kb: Path, tmp_path: Path) -> None:
         assert f"port {port} is in use" in one_line(run("--index", kb, OREQA_PORT=str(port)))
 
 
+def test_the_page_is_opened_where_browsers_reach_it(
+    kb: Path, fitted_reader: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    monkeypatch.setattr("oreqa.server.listening.run_server", lambda application, listener: time.sleep(0.1))
+    port = free_port()
+    arguments = ("--index", kb, "--reader", fitted_reader, "--port", port, "--open")
+    assert run(*arguments).exit_code == 0
+    beyond = {"OREQA_TOKEN": "a-token-of-some-length", "OREQA_ALLOW_HOST": "kb.example.org"}
+    assert run(*arguments, "--host", "0.0.0.0", **beyond).exit_code == 0
+    assert opened == [f"http://127.0.0.1:{port}", "http://kb.example.org"]
+    assert "leave --socket out" in one_line(run(*arguments, "--socket", tmp_path / "socket"))
+
+
 def test_without_the_extra_the_error_says_how_to_install_it(kb: Path) -> None:
     code = f"import sys; sys.modules['fastapi'] = None\nfrom oreqa.cli import app; app(['serve', '--index', {str(kb)!r}])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

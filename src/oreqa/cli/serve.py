@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import threading
+import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -65,14 +67,15 @@ def serve(
     link: Option.links = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Take nothing from clients but questions.")] = False,
     log_questions: Annotated[bool, typer.Option("--log-questions", help="Write questions into the log.")] = False,
+    open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     device: Option.device = "cpu",
     precision: Option.precision = None,
 ) -> None:
-    """Answer questions over HTTP, on this machine or for others.
+    """Answer questions over HTTP, on this machine or for others: on a page, and for programs.
 
     The API is described at /openapi.json. Assistants connect to /mcp. Updates of an index need no restart.
 
-    [bold]oreqa serve --index kb[/bold]
+    [bold]oreqa serve --index kb --open[/bold]
 
     [bold]oreqa serve --index manuals=kb1 --index notes=kb2 --port 8000[/bold]
     """
@@ -83,6 +86,8 @@ def serve(
         from oreqa.server.listening import listen, listen_on_file, run_server
         from oreqa.server.settings import access, collection_folders, read_token
 
+    if open_page and socket is not None:
+        raise InputError("--open: browsers cannot reach a Unix socket; leave --socket out")
     folders = collection_folders([need_text(text, "--index") for text in index])
     sites = published_folders([need_text(text, "--link") for text in link or ()])
     who = access(
@@ -108,6 +113,9 @@ def serve(
         shown = f"[{host}]" if ":" in host else host
         place = str(socket) if socket else f"http://{shown}:{port}"
         say(f"oreqa answers at {place}; Ctrl-C ends it", err=True)
+        if open_page:  # the port is open: what the browser asks waits until the server takes it
+            page = place if f"{shown}:{port}" in who.hosts else f"http://{min(who.hosts)}"
+            threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()
         try:
             run_server(create_app(collections, who, sites=sites, log_questions=log_questions), listener)
         finally:
