@@ -6,23 +6,26 @@ import re
 from collections.abc import Sequence
 from datetime import date
 
+from oreqa.text.dates import whole_date
+
 EMPTY = {"", "-", "--", "–", "—", "n/a", "na", "nan", "none", "null", "?", "."}
 """What stands in a cell without a value, in lower case."""
 
-_NUMBER = re.compile(r"(?P<before>[^\d\s.,+-]{0,3}) ?(?P<number>[+-]?(?:\d[\d.,\s]*)?\d) ?(?P<unit>[^\d\s.,][^\d]{0,11})?")
+_NUMBER = re.compile(
+    r"(?P<before>[^\d\s.,+()\[\]{}<>~≈∼≤≥±=–—-]{0,3}) ?(?P<number>[+-]?(?:\d[\d.,\s]*)?\d)"
+    r" ?(?P<unit>[^\d\s.,+<>~≈∼≤≥±=–—-][^\d]{0,11})?"
+)
 _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}([,.\s])\d{3}(?:\1\d{3})*")
-_DECIMALS = re.compile(r"([.,])(\d+)$")
-_ISO = re.compile(r"(\d{4})[-/](\d{1,2})(?:[-/](\d{1,2}))?(?:[T ]\d{2}:\d{2}.*)?")
-_DAY_FIRST = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?[. ] ?([A-Za-z]{3,9}|\d{1,2})[., ] ?(\d{4})")
-_MONTH_FIRST = re.compile(r"([A-Za-z]{3,9})\.? (\d{1,2})(?:st|nd|rd|th)?, ?(\d{4})")
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MARK = re.compile(r"[.,]")
+_UNTOLD = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}")
+_MINUS = "\N{MINUS SIGN}"
 
 
 def quantities(cells: Sequence[str]) -> list[float | None] | None:
     """The value of each cell of a column, None for one without; None for all if they cannot be compared.
 
     They can where all are dates, which become days, or all are numbers that have one unit or none and write thousands and
-    decimals in one way.
+    decimals in one way. Bounds, as "<5", and estimates, as "~5", are not compared, nor what stands in brackets.
 
     Examples:
         >>> quantities(["1,200 kg", "", "950 kg"]), quantities(["950 kg", "2 t"])
@@ -43,32 +46,14 @@ def are_dates(cells: Sequence[str]) -> bool:
 
 
 def _dates(cells: Sequence[str]) -> list[float] | None:
-    days = [_day(cell) for cell in cells]
-    return None if None in days else [day for day in days if day is not None]
-
-
-def _day(text: str) -> float | None:
-    if match := _ISO.fullmatch(text):
-        year, month, day = match[1], match[2], match[3] or "1"
-    elif match := _DAY_FIRST.fullmatch(text):
-        day, month, year = match.groups()
-    elif match := _MONTH_FIRST.fullmatch(text):
-        month, day, year = match.groups()
-    else:
+    dates = [whole_date(cell) for cell in cells]
+    if any(len(said) < 2 for said in dates):
         return None
-    number = int(month) if month.isdigit() else _month(month)
-    try:
-        return float(date(int(year), number, int(day)).toordinal())
-    except ValueError:
-        return None
-
-
-def _month(name: str) -> int:
-    return _MONTHS.index(name[:3].lower()) + 1 if name[:3].lower() in _MONTHS else 0
+    return [float(date(*(*said, 1)[:3]).toordinal()) for said in dates]
 
 
 def _numbers(cells: Sequence[str]) -> list[float] | None:
-    matches = [_NUMBER.fullmatch(cell) for cell in cells]
+    matches = [_NUMBER.fullmatch(cell.replace(_MINUS, "-")) for cell in cells]
     parts = [(match["before"].strip(), match["number"], match["unit"] or "") for match in matches if match]
     if len(parts) < len(cells) or len({(before, unit) for before, _, unit in parts}) > 1:
         return None
@@ -79,9 +64,25 @@ def _numbers(cells: Sequence[str]) -> list[float] | None:
 
 
 def _decimal_mark(numbers: Sequence[str]) -> str | None:
-    """The mark before decimals, which three figures behind it do not tell; None where numbers differ in it."""
-    marks = {match[1] for number in numbers if (match := _DECIMALS.search(number)) and len(match[2]) != 3}
-    return "." if not marks else marks.pop() if len(marks) == 1 else None
+    """The mark before decimals; None where numbers differ in it, or where "1.234" beside "950" may be either.
+
+    Without another sign a comma before three figures divides thousands, as English writes them.
+    """
+    told = {mark for number in numbers if (mark := _told_mark(number))}
+    if told:
+        return told.pop() if len(told) == 1 else None
+    untold = [match[0] for number in numbers if (match := _MARK.search(number))]
+    is_clear = set(untold) <= {","} or (set(untold) == {"."} and len(untold) == len(numbers))
+    return "." if is_clear else None
+
+
+def _told_mark(number: str) -> str:
+    """The mark before decimals that a number tells: the second of two, not one that stands twice; empty if it tells none."""
+    marks = _MARK.findall(number)
+    if not marks or _UNTOLD.fullmatch(number):
+        return ""
+    is_grouped = len(marks) > 1 and len(set(marks)) == 1
+    return ("," if marks[0] == "." else ".") if is_grouped else str(marks[-1])
 
 
 def _value(number: str, decimal: str) -> float | None:
