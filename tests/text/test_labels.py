@@ -18,6 +18,8 @@ from oreqa.text.labels import labels, repeats_question, ruled_out, similar_lines
         ("Where does He live?", set()),
         ("What does a large parcel to zone 3 cost in plan B?", set()),
         ("which day is it", set()),
+        ("Which tram stops in Łódź, Österreich or Москва?", {"łódź", "österreich", "москва"}),
+        ("What does the iPhone of a McDonald cost?", {"iphone", "mcdonald"}),
         ("?", set()),
     ],
 )
@@ -57,7 +59,9 @@ def test_never_all_lines_are_ruled_out(named: set[str], lines: list[str]) -> Non
         ("What is the capital of Botswana?", "the Capital", True),
         ("What is the capital of Botswana?", "Gaborone, Botswana", False),
         ("Is it red or blue?", "blue", False),
-        ("How many?", "…", True),
+        ("Which mark ends a line?", ";", False),
+        ("Which sign has the euro?", "€", False),
+        ("Which dash is long?", "—", False),
     ],
 )
 def test_an_answer_repeats_its_question(question: str, answer: str, repeats: bool) -> None:

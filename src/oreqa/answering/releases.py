@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from oreqa.answer import Answer, Computation
@@ -10,12 +9,11 @@ from oreqa.core import Passage, Sentence
 from oreqa.index.lexical import words
 from oreqa.text.comparing import FREE
 from oreqa.text.releases import ReleaseHeading, release_of
-from oreqa.text.stop_words import STOP_WORDS
+from oreqa.text.stop_words import STOP_WORDS, WORD
 
 MIN_RELEASES = 2
 """Headings that are versions, at least, of a change log."""
 
-_WORD = re.compile(r"[^\W_]+")
 _LATEST = frozenset(("latest", "newest", "current", "recent"))
 _RELEASE = frozenset(("version", "release"))
 _SAID = _LATEST | _RELEASE | frozenset(("most", "number", "out", "released", "stable", "when", "date", "published"))
@@ -65,4 +63,4 @@ def _is_about(question: str, first: Passage) -> bool:
 
 
 def _asked(question: str) -> list[str]:
-    return [word.lower() for word in _WORD.findall(question)]
+    return [word.lower() for word in WORD.findall(question)]

@@ -16,9 +16,8 @@ from oreqa.index.lexical import words
 from oreqa.index.tables import TableRow, WholeTable
 from oreqa.text.comparing import FREE, HIGHEST, LOWEST, RESTRICTING, ROW_WORDS, TWO_WORDS, count_at, extremes_at
 from oreqa.text.quantities import are_dates, quantities
-from oreqa.text.stop_words import STOP_WORDS
+from oreqa.text.stop_words import STOP_WORDS, WORD
 
-_WORD = re.compile(r"[^\W_]+")
 _PARTS = re.compile(r"[^\W\d_]+|\d+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _UNIT = re.compile(r"[(\[].*?[)\]]")
@@ -60,7 +59,7 @@ class _Question:
     """A question about one table; ``known`` are the places of its words that the table accounts for."""
 
     def __init__(self, question: str, table: WholeTable, relates: Callable[[str], bool]) -> None:
-        self.written = _WORD.findall(question)
+        self.written = WORD.findall(question)
         self.words = [word.lower() for word in self.written]
         self.stems = [(_stems(word) or [word])[0] for word in self.words]
         self.table, self.relates = table, relates

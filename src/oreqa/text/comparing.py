@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from itertools import pairwise
+
+from oreqa.text.stop_words import WORD
 
 _AGE, _PRICE, _WEIGHT, _HEIGHT = ("age",), ("price", "cost", "fee"), ("weight", "mass"), ("height", "elevation")
 _LENGTH, _SPEED = ("length", "duration", "distance"), ("speed", "velocity")
@@ -50,12 +51,10 @@ FREE = ROW_WORDS | frozenset(_FREE_LIST.split())
 RESTRICTING = frozenset(_RESTRICTING_LIST.split())
 """Words that set a condition which is not understood, or ask for something else."""
 
-_WORD = re.compile(r"[^\W_]+")
-
 
 def asks_to_compute(question: str) -> bool:
     """Whether a question asks how many there are, or which is the highest or lowest."""
-    asked = [word.lower() for word in _WORD.findall(question)]
+    asked = [word.lower() for word in WORD.findall(question)]
     return (count_at(asked) is not None) + len(extremes_at(asked)) == 1
 
 

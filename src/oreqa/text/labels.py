@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Collection, Sequence
 from itertools import pairwise
 
 from oreqa.core import Range
 from oreqa.text.lines import line_ends, unit_ends
 from oreqa.text.rows import row_cells
-from oreqa.text.stop_words import STOP_WORDS
+from oreqa.text.stop_words import STOP_WORDS, WORD
 
 MIN_LEAD = 0.5
 """How much more of a question's labels a line holds than those that it rules out, in nats."""
-
-_WORD = re.compile(r"[^\W_]+")
-_LABEL = re.compile(r"[^\W_]*[\dA-Z][^\W_]*")
 
 
 def labels(question: str, heads: Collection[str]) -> set[str]:
@@ -25,8 +21,7 @@ def labels(question: str, heads: Collection[str]) -> set[str]:
     A single digit or letter counts things or names a column. Words of the ``heads`` of the passages that are read, their
     titles and headings, tell no line of them from another.
     """
-    first = _WORD.search(question)
-    named = _LABEL.findall(question, first.end() if first else 0)
+    named = [word for word in WORD.findall(question)[1:] if any(sign.isdigit() or sign.isupper() for sign in word)]
     names = {word.lower() for word in named if len(word) > 1 and (word.isupper() or word.lower() not in STOP_WORDS)}
     return names - _words(" ".join(heads))
 
@@ -55,10 +50,10 @@ def ruled_out(named: Collection[str], lines: Sequence[str]) -> list[bool]:
 
 
 def repeats_question(question: str, answer: str) -> bool:
-    """Whether an answer says no word that its question does not, unless that offers a choice of answers."""
-    asked = _words(question)
-    return "or" not in asked and _words(answer) <= asked
+    """Whether an answer has words, all of them the question's, which offers no choice of answers."""
+    asked, answered = _words(question), _words(answer)
+    return "or" not in asked and bool(answered) and answered <= asked
 
 
 def _words(text: str) -> set[str]:
-    return set(_WORD.findall(text.lower()))
+    return set(WORD.findall(text.lower()))

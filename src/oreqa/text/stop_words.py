@@ -1,6 +1,11 @@
-"""Stop words of English: words that say nothing of a topic by themselves."""
+"""What a word is; and stop words of English, which say nothing of a topic by themselves."""
 
 from __future__ import annotations
+
+import re
+
+WORD = re.compile(r"[^\W_]+")
+"""A run of letters and digits."""
 
 _WORD_LIST = """\
 a about above across after again against all almost along already also although always am among an and another any are
