@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 schemathesis = pytest.importorskip("schemathesis", reason="the dev extra is not installed")
 
 from hypothesis import HealthCheck, Phase, given, settings  # noqa: E402
+from hypothesis import strategies as st  # noqa: E402
 from schemathesis import GenerationMode  # noqa: E402
 from schemathesis.checks import not_a_server_error  # noqa: E402
 from schemathesis.specs.openapi.checks import (  # noqa: E402
@@ -65,3 +67,41 @@ def test_generated_requests(client: httpx.Client, mode: GenerationMode) -> None:
             case.call_and_validate(checks=CHECKS)
 
         ask()
+
+
+ANY = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda values: st.lists(values, max_size=3) | st.dictionaries(st.text(), values, max_size=3),
+    max_leaves=8,
+)
+ARGUMENTS = st.dictionaries(st.sampled_from(["query", "question", "id", "limit", "collection"]) | st.text(), ANY, max_size=4)
+CALLS = st.fixed_dictionaries({
+    "jsonrpc": st.just("2.0"),
+    "id": st.integers(0, 9),
+    "method": st.just("tools/call"),
+    "params": st.fixed_dictionaries({"name": st.sampled_from(["search", "fetch", "ask"]), "arguments": ARGUMENTS}),
+})  # fmt: skip
+METHODS = st.sampled_from(["initialize", "ping", "tools/list", "resources/read", "prompts/get", "server/discover", "x"])
+MESSAGES = st.fixed_dictionaries(
+    {"jsonrpc": st.sampled_from(["2.0", "1.0"]), "method": METHODS}, optional={"id": ANY, "params": ANY}
+)
+
+
+@pytest.mark.system
+@pytest.mark.parametrize("protocol", ["2025-06-18", "2026-07-28"])
+def test_generated_messages_of_assistants(client: httpx.Client, protocol: str) -> None:
+    headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": protocol}
+
+    @settings(
+        max_examples=10 * EXAMPLES, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
+    )
+    @given(CALLS | MESSAGES | ANY)
+    def send(message: object) -> None:
+        text = json.dumps(message).encode("utf-8", "surrogatepass")
+        response = client.post("/mcp", content=text, headers={**headers, "content-type": "application/json"})
+        assert response.status_code < 500, (message, response.text)
+        assert response.status_code != 200 or response.json()["jsonrpc"] == "2.0"
+        assert "Traceback" not in response.text
+
+    send()
+    assert client.get("/readyz").status_code == 200
