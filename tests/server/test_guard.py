@@ -163,6 +163,13 @@ def test_a_client_that_asks_too_often_is_told_when_to_come_back(collections: dic
         assert client.get("/v1/status").status_code == 200  # reading costs the models nothing
 
 
+def test_behind_a_proxy_of_this_machine_each_client_has_its_own_rate(collections: dict[str, ServedCollection]) -> None:
+    with served(collections, Access(frozenset(), rate=2)) as client:
+        for address in ("10.0.0.1", "10.0.0.2", "2001:db8::1"):
+            headers = {"x-forwarded-for": address}
+            assert [client.post("/v1/search", json=BODY, headers=headers).status_code for _ in range(3)] == [200, 200, 429]
+
+
 def test_tokens_cannot_be_guessed_at_any_speed(collections: dict[str, ServedCollection]) -> None:
     wrong = {"authorization": "Bearer wrong-wrong-wrong"}
     with served(collections, Access(frozenset(), TOKEN)) as client:

@@ -132,8 +132,11 @@ class PromptProtocol(H11Protocol):
             self.transport.close()
 
 
-def uvicorn_server(application: Application) -> uvicorn.Server:
-    """The server of an application; SIGTERM gives it ``SECONDS_TO_FINISH``."""
+def uvicorn_server(application: Application, proxies: str = "127.0.0.1,::1") -> uvicorn.Server:
+    """The server of an application; SIGTERM gives it ``SECONDS_TO_FINISH``.
+
+    Of requests from ``proxies``, which are * behind a Unix socket, the client is the one that X-Forwarded-For names.
+    """
     config = uvicorn.Config(
         application,
         http=PromptProtocol,
@@ -142,6 +145,7 @@ def uvicorn_server(application: Application) -> uvicorn.Server:
         log_config=None,
         access_log=False,
         server_header=False,
+        forwarded_allow_ips=proxies,
         timeout_keep_alive=_KEPT_OPEN,
         timeout_graceful_shutdown=SECONDS_TO_FINISH,
     )
@@ -155,7 +159,9 @@ def run_server(application: Application, listener: socket.socket) -> None:
     # uvicorn raises the signals that it heeded once more in the end, for whoever handled them before.
     before = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
-        uvicorn_server(application).run(sockets=[listener])
+        is_file = listener.family == getattr(socket, "AF_UNIX", None)
+        server = uvicorn_server(application, "*") if is_file else uvicorn_server(application)
+        server.run(sockets=[listener])
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
