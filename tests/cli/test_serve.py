@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from oreqa.answering.replies import document_id
 from oreqa.cli import app
 from oreqa.index.in_memory import index_documents
 from oreqa.index.store import Settings
@@ -22,6 +24,8 @@ from oreqa.index.store import Settings
 pytest.importorskip("fastapi", reason="the serve extra is not installed")
 import httpx
 from server_process import free_port, server_process, wait_until_ready
+
+ROOT = Path(__file__).parents[2]
 
 
 def run(*arguments: object, **environment: str) -> Result:
@@ -126,7 +130,8 @@ def test_a_server_ends_after_what_was_asked_before(kb: Path, fitted_reader: Path
 @pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="this system has no Unix sockets")
 def test_a_unix_socket_and_a_token_in_the_environment(kb: Path, fitted_reader: Path, tmp_path: Path) -> None:
     token, place = "a-token-of-some-length", tmp_path / "s"
-    with server_process("--index", kb, "--socket", place, "--reader", fitted_reader, OREQA_TOKEN=token) as started:
+    arguments = ("--index", kb, "--socket", place, "--reader", fitted_reader, "--rate", 3)
+    with server_process(*arguments, OREQA_TOKEN=token) as started:
         transport = httpx.HTTPTransport(uds=str(place))
         with httpx.Client(base_url="http://localhost", transport=transport, timeout=60) as client:
             wait_until_ready(client, started)
@@ -134,6 +139,9 @@ def test_a_unix_socket_and_a_token_in_the_environment(kb: Path, fitted_reader: P
             headers = {"authorization": f"Bearer {token}"}
             reply = client.post("/v1/ask", json={"question": "Who dances?"}, headers=headers)
             assert reply.status_code == 200
+            for address in ("10.0.0.1", "10.0.0.2"):  # what a proxy says of its clients
+                asked = {**headers, "x-forwarded-for": address}
+                assert [client.post("/logout", headers=asked).status_code for _ in range(4)] == [204] * 3 + [429]
             started.send_signal(signal.SIGINT)
             _, log = started.communicate(timeout=60)
         assert "Traceback" not in log
@@ -142,25 +150,82 @@ def test_a_unix_socket_and_a_token_in_the_environment(kb: Path, fitted_reader: P
 
 
 @pytest.mark.system
-def test_the_examples_of_the_page_run(tmp_path: Path) -> None:
-    root, port = Path(__file__).parents[2], free_port()
-    page = (root / "docs" / "serving.md").read_text().replace("8765", str(port))
-    assert (
-        CliRunner().invoke(app, ["index", str(root / "demo/library/octopus.md"), "--index", str(tmp_path / "kb")]).exit_code
-        == 0
-    )
+@pytest.mark.skipif(not shutil.which("curl"), reason="curl is not here")
+def test_the_examples_of_the_pages_run(tmp_path: Path) -> None:
+    from drawn_pdf import pdf
+
+    token = "a-token-of-some-length"
+    (docs := tmp_path / "docs").mkdir()
+    shutil.copy(ROOT / "demo/library/octopus.md", docs)
+    (docs / "warranty.pdf").write_bytes(pdf(["The warranty of the tent lasts two years. It ends when the owner sells it."]))
+    for file in docs.iterdir():
+        os.utime(file, (1_700_000_000, 1_700_000_000))
+    assert CliRunner().invoke(app, ["index", str(docs), "--index", str(tmp_path / "kb")]).exit_code == 0
+    port = free_port()
+    page, serving = ((ROOT / "docs" / name).read_text().replace("8765", str(port)) for name in ("http.md", "serving.md"))
+    for name in ("octopus.md", "warranty.pdf"):
+        assert document_id(name) in page
+        page = page.replace(document_id(name), document_id(str(docs / name)))
     with server_process("--index", tmp_path / "kb", "--port", port) as started:
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60, trust_env=False) as client:
             wait_until_ready(client, started)
-            addresses = set(re.findall(r"`(?:GET|POST) (/[\w/]+)`", page)) - {"/login", "/logout"}
-            described = {path.replace("{id}", "ID") for path in client.get("/openapi.json").json()["paths"]}
-        assert addresses - {"/healthz", "/readyz", "/metrics", "/mcp"} <= described
+            described = client.get("/openapi.json").json()["paths"]
+        routes = {(method.upper(), path) for path, methods in described.items() for method in methods}
+        titles = re.findall(r"^### (GET|POST|DELETE) (\S+)$", page, re.MULTILINE)
+        written = {(method, path.replace("{id}", "ID").replace("{number}", "N")) for method, path in routes}
+        assert set(titles) == written | {("POST", "/mcp"), ("GET", "/openapi.json")}
         (block,) = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
         done = subprocess.run([sys.executable, "-c", block], capture_output=True, text=True)
         assert (done.returncode, "three hearts" in done.stdout) == (0, True), done
         calls = re.findall(r"^\$ (curl .*)$", page, re.MULTILINE)
-        assert len(calls) == 5
-        for call in calls if shutil.which("curl") else ():
-            done = subprocess.run([*shlex.split(call), "--fail-with-body"], capture_output=True, text=True)
-            assert done.returncode == 0, done
-            assert "octopus" in done.stdout.lower() or "/v1/status" in call or "oreqa_" in done.stdout, done.stdout
+        assert len(calls) == len(titles)
+        for (method, path), call in zip(titles, calls, strict=True):
+            status, output = curl(call, tmp_path)
+            expected = 204 if method == "DELETE" or path == "/logout" else 401 if path == "/login" else 200
+            assert status == expected, (call, output)
+            assert SHOWN.get(path, "") in output, output
+        assert (tmp_path / "page.webp").read_bytes().startswith(b"RIFF")
+        for call in re.findall(r"^\$ (curl .*)$", serving, re.MULTILINE):
+            assert "three" in curl(call, tmp_path)[1]
+    with server_process("--index", tmp_path / "kb", "--port", port, OREQA_TOKEN=token) as started:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60, trust_env=False) as client:
+            wait_until_ready(client, started)
+        (login,) = (call for call in calls if call.endswith("TOKEN\"}'"))
+        assert curl(login.replace("TOKEN", token), tmp_path)[0] == 204
+        assert curl(f"curl -s -b cookies.txt http://127.0.0.1:{port}/v1/status", tmp_path)[0] == 200
+
+
+SHOWN = {
+    "/v1/ask": '"text":"three"',
+    "/v1/batch": '"text":"two years"',
+    "/v1/search": "eight arms",
+    "/v1/explain": '"stage"',
+    "/v1/documents": "octopus.md",
+    "/v1/documents/ID": '"source":"same"',
+    "/v1/documents/ID/text": "three hearts",
+    "/v1/documents/ID/original": "# Octopus",
+    "/v1/documents/ID/boxes": '"page_count":1',
+    "/v1/marks": "How long is the warranty?",
+    "/mcp": '"name":"fetch"',
+    "/metrics": "oreqa_questions_total",
+}
+"""What the examples of the page on the API show."""
+
+
+def curl(call: str, folder: Path) -> tuple[int, str]:
+    """The status and the output of a call of curl."""
+    words = [*shlex.split(call), "-w", "\n%{http_code}"]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done
+    output, _, status = done.stdout.rpartition("\n")
+    return int(status), output
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze is not here")
+def test_systemd_takes_the_unit_of_the_page(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "serving.md").read_text()
+    (unit,) = re.findall(r"^```ini\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    assert "/opt/oreqa/.venv/bin/oreqa serve " in unit
+    (tmp_path / "oreqa.service").write_text(unit.replace("/opt/oreqa/.venv/bin/oreqa", shutil.which("true") or ""))
+    done = subprocess.run(["systemd-analyze", "verify", tmp_path / "oreqa.service"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, ""), done
