@@ -31,7 +31,8 @@ def pdf_does(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str],
     """A .pdf file for which the child runs the given code."""
 
     def start(code: str) -> Path:
-        patch = f"from oreqa.corpus import worker; worker.PARSERS['.pdf'] = lambda data, path: exec({code!r}, {{}}); serve("
+        run = f"lambda data, path, before_page: exec({code!r}, {{'data': data, 'before_page': before_page}})"
+        patch = f"from oreqa.corpus import worker; worker.read_pdf = {run}; serve("
         monkeypatch.setattr(process, "_START", process._START.replace("serve(", patch, 1))
         (tmp_path / "a.pdf").write_bytes(b"%PDF")
         return tmp_path / "a.pdf"
@@ -90,12 +91,12 @@ def test_a_file_that_waits_is_given_up(
 def test_a_scanned_page_gives_more_time(
     tmp_path: Path, pdf_does: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The parent waits anew for each page, and the child may take more memory."""
-    imports = "import mmap, time; from oreqa.corpus.formats.pdf import ocr"
-    page = "ocr.before_page(); x = mmap.mmap(-1, 2 << 30); time.sleep(2)"
+    """The parent waits longer for each page, and the child may take more memory."""
+    imports = "import mmap, time"
+    page = "before_page(); x = mmap.mmap(-1, 2 << 30); time.sleep(2)"
     for code, reason in (
         (f"{imports}; {page}; {page}; raise ValueError('it was read')", "it was read"),
-        (f"{imports}; {page}; time.sleep(100)", "takes more than 60 seconds"),
+        (f"{imports}; {page}; time.sleep(100)", "takes more than 180 seconds"),
     ):
         process.end_parser()
         file = pdf_does(code)
@@ -104,6 +105,31 @@ def test_a_scanned_page_gives_more_time(
         with pytest.raises(DocumentError, match=reason):
             list(read_documents(file))
         monkeypatch.setattr(process, "CLOCK_FACTOR", 5)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGXCPU"), reason="no limits of a process")
+def test_a_scanned_page_adds_to_the_limits_of_its_file_alone(tmp_path: Path, pdf_does: Callable[[str], Path]) -> None:
+    code = """
+from resource import RLIMIT_AS, RLIMIT_CPU, getrlimit
+before = getrlimit(RLIMIT_CPU)[0]
+if data == b"scan":
+    before_page()
+    before_page()
+raise ValueError(getrlimit(RLIMIT_CPU)[0] - before, getrlimit(RLIMIT_AS)[0])
+"""
+    file = pdf_does(code)
+    for content, seconds, memory in (
+        (b"scan", 2 * limits.OCR_SECONDS, limits.OCR_BYTES),
+        (b"text", 0, limits.PARSE_BYTES),
+    ):
+        file.write_bytes(content)
+        with pytest.raises(DocumentError, match=rf"ValueError: \({seconds}, {memory}\)"):
+            list(read_documents(file))
+
+
+def test_the_limit_of_memory_that_a_scan_exceeds_is_named(tmp_path: Path, pdf_does: Callable[[str], Path]) -> None:
+    with pytest.raises(DocumentError, match="takes more than 6144 MB of memory"):
+        list(read_documents(pdf_does("before_page(); bytearray(7 << 30)")))
 
 
 def test_larger_files_may_take_longer() -> None:
@@ -200,7 +226,7 @@ while True:
         file.write('.')
     time.sleep(0.05)
 '''
-patch = f"from oreqa.corpus import worker; worker.PARSERS['.pdf'] = lambda data, path: exec({{beats!r}}); serve("
+patch = f"from oreqa.corpus import worker; worker.read_pdf = lambda data, path, before_page: exec({{beats!r}}); serve("
 process._START = process._START.replace("serve(", patch, 1)
 process.parse(Path("a.pdf"), b"%PDF")
 """

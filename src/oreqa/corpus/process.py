@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,7 @@ class _Parser:
         if "error" in reply:
             raise DocumentError(reply["error"])
         if "memory" in reply:
-            raise DocumentError(f"parsing it takes more than {limits.PARSE_BYTES >> 20} MB of memory: split it")
+            raise DocumentError(f"parsing it takes more than {reply['memory'] >> 20} MB of memory: split it")
         return _document(reply["document"]), [(name, base64.b64decode(content)) for name, content in reply["attached"]]
 
     def end(self) -> None:
@@ -71,7 +72,8 @@ class _Parser:
             child.kill()
 
         seconds = limits.parse_seconds(len(data))
-        timer = _started_timer(seconds, expire)
+        start = time.monotonic()
+        timer = _started_timer(CLOCK_FACTOR * seconds, expire)
         reply = None
         try:
             with contextlib.suppress(OSError):  # a broken pipe: the child is gone
@@ -79,7 +81,8 @@ class _Parser:
                     send(child.stdin, message)
                 while (reply := receive(child.stdout)) == MORE:
                     timer.cancel()
-                    timer = _started_timer(limits.OCR_SECONDS, expire)
+                    seconds += limits.OCR_SECONDS
+                    timer = _started_timer(start + CLOCK_FACTOR * seconds - time.monotonic(), expire)
         except BaseException:
             self._stop()  # a late reply to this file would be taken for the next one's
             raise
@@ -100,8 +103,8 @@ class _Parser:
         return stop_child(child, patience)
 
 
-def _started_timer(seconds: int, expire: Callable[[], None]) -> threading.Timer:
-    timer = threading.Timer(CLOCK_FACTOR * seconds, expire)
+def _started_timer(seconds: float, expire: Callable[[], None]) -> threading.Timer:
+    timer = threading.Timer(seconds, expire)
     timer.daemon = True
     timer.start()
     return timer

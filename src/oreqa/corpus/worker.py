@@ -18,7 +18,7 @@ from typing import IO, Any
 
 from oreqa.core import Document
 from oreqa.corpus import limits
-from oreqa.corpus.child import begin_child, limit_memory, limit_time, peak_memory, receive, send
+from oreqa.corpus.child import begin_child, extend_time, limit_memory, limit_time, peak_memory, receive, send
 from oreqa.corpus.formats import (
     asciidoc,
     docbook,
@@ -77,9 +77,7 @@ PARSERS: dict[str, Callable[[bytes, Path], Document]] = {
 MAILS = {".eml": mail.read_mail, ".msg": msg.read_msg}
 """Those that other files may be attached to, and which are read with these."""
 
-NAMED_ALONE: dict[str, Callable[[bytes, Path], Document]] = {
-    suffix: partial(ocr.read_picture, read_pdf=read_pdf) for suffix in ocr.PICTURES
-}
+NAMED_ALONE = ocr.PICTURES
 """Those of pictures, which are read only where they are named."""
 
 TEXT_SUFFIXES = (
@@ -122,16 +120,35 @@ def is_recognized(path: Path, head: bytes) -> bool:
     return bool(_INFO_PART.fullmatch(path.suffix)) or is_man_page(head)
 
 
-def parser_of(path: Path) -> Callable[[bytes, Path], Document]:
-    """The parser of a file, by its name."""
+def parser_of(path: Path, before_page: Callable[[], None] = lambda: None) -> Callable[[bytes, Path], Document]:
+    """The parser of a file, by its name. ``before_page`` is called before each page whose picture is recognized."""
+    suffix = path.suffix.lower()
+    if suffix == ".pdf" or suffix in NAMED_ALONE:
+        read = partial(read_pdf, before_page=before_page)
+        return read if suffix == ".pdf" else partial(ocr.read_picture, read_pdf=read, before_page=before_page)
     if _INFO_PART.fullmatch(path.suffix):
         return info.read_info
-    parsers = {**PARSERS, **NAMED_ALONE}
-    return parsers.get(path.suffix.lower()) or (docbook.read_docbook if path.suffix.lower() == ".xml" else read_man)
+    return PARSERS.get(suffix) or (docbook.read_docbook if suffix == ".xml" else read_man)
 
 
 MORE = b"more"
-"""The message that a scanned page is being recognized, which may take ``limits.OCR_SECONDS``."""
+"""The message that a scanned page is being recognized, which may take ``limits.OCR_SECONDS`` more."""
+
+
+class _Allowance:
+    """What this process may take for a file: some CPU seconds, and bytes of address space (``memory``)."""
+
+    def __init__(self, seconds: int, memory: int, replies: IO[bytes]) -> None:
+        self.memory, self._replies = memory, replies
+        limit_time(seconds)
+        limit_memory(memory)
+
+    def add_page(self) -> None:
+        """Let the parent, and this process, wait for a page to be recognized as well, with the memory that it takes."""
+        send(self._replies, MORE)
+        extend_time(limits.OCR_SECONDS)
+        self.memory = limits.OCR_BYTES
+        limit_memory(self.memory)
 
 
 def serve(parent: int, memory: int) -> None:
@@ -140,37 +157,28 @@ def serve(parent: int, memory: int) -> None:
     ``memory`` limits this process's address space, in bytes.
     """
     requests, replies = begin_child(parent, memory)
-    ocr.before_page = lambda: _allow_page(replies)
     last = False
     while not last:
         path, seconds, data = receive(requests), receive(requests), receive(requests)
         if path is None or seconds is None or data is None:
             return
-        limit_time(int(seconds))
-        reply = _parse(Path(path.decode()), data, memory)
+        reply = _parse(Path(path.decode()), data, _Allowance(int(seconds), memory, replies))
         # The memory a file took may not all be freed: after a large file, a new process takes the next one.
         last = "memory" in reply or peak_memory() > memory // 4
         send(replies, json.dumps({**reply, "last": last}).encode())
 
 
-def _allow_page(replies: IO[bytes]) -> None:
-    """Let the parent, and this process, wait for a page to be recognized."""
-    send(replies, MORE)
-    limit_time(limits.OCR_SECONDS)
-    limit_memory(limits.OCR_BYTES)
-
-
-def _parse(path: Path, data: bytes, memory: int) -> dict[str, Any]:
+def _parse(path: Path, data: bytes, allowance: _Allowance) -> dict[str, Any]:
     try:
         read = MAILS.get(path.suffix.lower())
-        document, attached = read(data, path) if read else (parser_of(path)(data, path), [])
+        document, attached = read(data, path) if read else (parser_of(path, allowance.add_page)(data, path), [])
         return {
             "document": {**asdict(document), "layout": base64.b64encode(document.layout).decode()},
             "attached": [(name, base64.b64encode(content).decode()) for name, content in attached],
         }
     except MemoryError:
-        return {"memory": True}
+        return {"memory": allowance.memory}
     except Exception as error:  # parsers raise whatever they like, and not always MemoryError when memory runs out
-        if peak_memory() > memory // 2:
-            return {"memory": True}
+        if peak_memory() > allowance.memory // 2:
+            return {"memory": allowance.memory}
         return {"error": str(error) if isinstance(error, DocumentError) else f"it is damaged ({describe(error)})"}

@@ -61,7 +61,7 @@ def test_a_page_takes_few_bytes() -> None:
 
 
 def test_lines_recognized_in_pictures_have_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    def recognize_lines(page: object, number: int) -> tuple[list[Line], float]:
+    def recognize_lines(page: object, number: int, before_page: object) -> tuple[list[Line], float]:
         return [Line(number, 0, "Scanned text.", 72, 700, 200, 710, 702, 10)], 842.0
 
     monkeypatch.setattr(pdf_document, "is_installed", lambda: True)

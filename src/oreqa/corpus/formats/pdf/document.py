@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 from pathlib import Path
@@ -48,15 +48,17 @@ class _Pages:
     """The pages whose lines were recognized in their pictures."""
 
 
-def read_pdf(data: bytes, path: Path) -> Document:
+def read_pdf(data: bytes, path: Path, before_page: Callable[[], None] = lambda: None) -> Document:
     """Read a PDF, with its layout. Its places are "page 3" and so on, counted from 1 in the file.
+
+    ``before_page`` is called before each scanned page, which takes seconds and gigabytes to recognize.
 
     Raises DocumentError if it is encrypted or damaged.
     """
     try:
         pdf = open_pdf(data)
         try:
-            pages = _read_pages(pdf)
+            pages = _read_pages(pdf, before_page)
             outline = read_outline(pdf)
             title = real_title(pdf.get_metadata_value("Title"))
         finally:
@@ -105,7 +107,7 @@ def open_pdf(data: bytes | Path | IO[bytes]) -> pdfium.PdfDocument:
     return pdf
 
 
-def _read_pages(pdf: pdfium.PdfDocument) -> _Pages:
+def _read_pages(pdf: pdfium.PdfDocument, before_page: Callable[[], None]) -> _Pages:
     pages = _Pages()
     characters = failed = 0
     for number in range(len(pdf)):
@@ -126,7 +128,7 @@ def _read_pages(pdf: pdfium.PdfDocument) -> _Pages:
             words = count_words(_DRAWN_APART.sub("", text.get_text_bounded().replace("\x02", "")))
             pictures = bool(words) or _shows_pictures(page)
             if pictures and not words and is_installed():
-                lines, height = recognize_lines(page, number)
+                lines, height = recognize_lines(page, number, before_page)
                 pages.scanned.add(number)
                 words = count_words(" ".join(line.text for line in lines))
             text.close()

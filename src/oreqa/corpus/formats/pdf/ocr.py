@@ -9,16 +9,19 @@ from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
 import pypdfium2 as pdfium
 
 from oreqa.core import Document
 from oreqa.corpus import limits
 from oreqa.corpus.formats.pdf.lines import Line
 from oreqa.errors import DocumentError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Picture = npt.NDArray[Any]
 
 PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".bmp")
 """Pictures that can be read. They are only where they are named themselves: a folder's are seldom texts."""
@@ -36,23 +39,21 @@ _CERTAIN = 0.5
 _JUDGED = 9
 """How many lines say which way up a page is."""
 
-Picture = npt.NDArray[Any]
-
-before_page: Callable[[], None] = lambda: None  # noqa: E731
-"""Called before a page is recognized, which takes seconds and gigabytes."""
-
 
 def is_installed() -> bool:
     """Whether scans can be read."""
     return find_spec("rapidocr") is not None
 
 
-def recognize_lines(page: pdfium.PdfPage, number: int) -> tuple[list[Line], float]:
+def recognize_lines(page: pdfium.PdfPage, number: int, before_page: Callable[[], None]) -> tuple[list[Line], float]:
     """The lines of the picture of page ``number``, from 0, from top to bottom, and the picture's height in points.
 
     A page that lies on its side or upside down is turned before. Lines then lie on the page as it was turned.
+    ``before_page`` is called first: a page takes seconds and gigabytes.
     """
     before_page()
+    import numpy as np  # here, since a child that reads no scan does without it
+
     scale = _DPI / _POINTS
     picture = page.render(scale=scale).to_numpy()[:, :, :3]
     recognized = _recognize(picture)
@@ -84,6 +85,8 @@ def _recognize(picture: Picture) -> Any:
 def _quarter_turns(picture: Picture, boxes: Picture) -> int:
     """How many quarter turns to the left set a picture's text upright: by the shapes of its longest lines, and by what the
     engine says of which are upside down."""
+    import numpy as np
+
     longest = sorted(boxes, key=lambda box: float(np.ptp(box, axis=0).max()), reverse=True)[:_JUDGED]
     sideways = sum(float(width) < float(height) for width, height in (np.ptp(box, axis=0) for box in longest)) * 2 > len(
         longest
@@ -107,9 +110,11 @@ def _engine() -> Any:
     )
 
 
-def read_picture(data: bytes, path: Path, read_pdf: Callable[[bytes, Path], Document]) -> Document:
-    """Read a picture as ``read_pdf`` reads a PDF of it; each of its frames is a page. Raises DocumentError if it is damaged,
-    or too large."""
+def read_picture(
+    data: bytes, path: Path, read_pdf: Callable[[bytes, Path], Document], before_page: Callable[[], None] = lambda: None
+) -> Document:
+    """Read a picture as ``read_pdf`` reads a PDF of it; each of its frames is a page. ``before_page`` is called before it is
+    opened. Raises DocumentError if it is damaged, or too large."""
     from PIL import Image, ImageOps, ImageSequence
 
     if not is_installed():
