@@ -33,7 +33,7 @@ def test_header_and_sections() -> None:
         ("* one\n** two\n* three\n\n. first\n. second\n\nEnd.", "- one\n- two\n- three\n1. first\n2. second\n\nEnd."),
         ("It is *bold*, _it_, `code`, ``a_b``, +x+ and a*b*c --never or 1--2.", "It is bold, it, code, a_b, x and a*b*c --never or 1—2."),
         ("See <<id,the part>>, link:a.html[this], https://a.b[that^] and linkgit:git-log[1].", "See the part, this, that and git-log(1)."),
-        ("[.line-through]#59# [line-through]#49# 39 H~2~O x^2^", "59 39 H2O x²"),
+        ("[.line-through]#59# [line-through]#49# [.line-through]##29##s 39 H~2~O x^2^", "s 39 H2O x²"),
         ("----\nx = 1 <1>\n  *y*\n----\n<1> sets x", "x = 1\n  *y*\n\n1. sets x"),
         ("// comment\n////\nhidden\n////\n++++\n<raw>\n++++\n[NOTE]\n====\nMind.\n====\ninclude::x[]\nifdef::a[shown]\n", "Mind.\n\nshown"),
         (".Prices\n[cols=\"1,1\",options=\"header\"]\n|===\n|Name |No\n|Pen\n|2\n2+|all\n|===", "Prices\n\nName: Pen; No: 2\n\nName: all; No: all"),

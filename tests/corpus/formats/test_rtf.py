@@ -54,3 +54,22 @@ def test_what_is_no_rtf_is_refused(data: bytes) -> None:
 def test_a_damaged_file_gives_what_it_holds() -> None:
     assert read_rtf(rb"{\rtf1 One.\par {\b Tw", Path("a.rtf")).text == "One.\n\nTw"
     assert read("{" * 5000 + "deep" + "}" * 5000).text == "deep"
+
+
+def test_what_is_struck_out_is_left_out_and_counted() -> None:
+    style = r"{\stylesheet{\s5\strike Struck;}{\s6 Plain;}}"
+    body = (
+        r"It costs {\strike 59 or \b 49\b0  or {\strike0 now} some} 39 euros.\par "
+        r"A \striked1 b\par c\plain  d \strike e\strike0 f \\strike g.\par"
+    )
+    document = read(style + body)
+    assert document.text == "It costs now 39 euros.\n\nA\n\nd f \\strike g."
+    (page,) = document.pages
+    assert page.left_out == {"struck-out text": 8}
+    assert page.source == page.read + 8
+
+
+def test_struck_out_cells_keep_their_columns() -> None:
+    header = r"\trowd\cellx9 Item\cell Price\cell Count\cell\row"
+    row = r"\trowd\cellx9 Pen\cell \strike 2\cell 3\strike0 4\cell\row"
+    assert read(header + row + r"\pard After.\par").text == "Item: Pen; Count: 4\n\nAfter."

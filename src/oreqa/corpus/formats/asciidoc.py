@@ -43,7 +43,7 @@ _RULES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]
     (re.compile(r"(?:image|icon):[^\s:\[]+\[([^\]]*)\]"), r"\1"),
     (re.compile(r"(?:footnote|footnoteref):\w*\[([^\]]*)\]"), r" (\1)"),
     (re.compile(r"(?:kbd|btn|stem|latexmath|asciimath):\[([^\]]*)\]"), r"\1"),
-    (re.compile(r"\[line-through\]#([^#]*)#"), r"<s>\1</s>"),
+    (re.compile(r"\[\.?line-through\](#{1,2})([^#]*)\1"), r"<s>\2</s>"),
     (re.compile(r"\[[\w.#%-]+\](?=[#*_`])"), ""),
     (re.compile(r"``(.+?)``|`\+(.+?)\+`|\+\+\+(.*?)\+\+\+|\+\+(.+?)\+\+"), _shown),
     (re.compile(r"\*\*(.+?)\*\*|__(.+?)__|##(.+?)##"), _shown),

@@ -10,8 +10,9 @@ from oreqa.corpus.builder import TextBuilder, count_words, real_title
 from oreqa.corpus.formats.table_rows import TableRows, looks_like_header
 from oreqa.errors import DocumentError
 
-_HEADING, _CELL = "\ue000", "\ue0ff"
-"""Signs of private use that carry what striprtf drops: a heading's level, counted from the sign, and the ends of cells."""
+_HEADING, _CELL, _STRUCK, _SOUND = "\ue000", "\ue0ff", "\ue0fd", "\ue0fe"
+"""Signs of private use that carry what striprtf drops: a heading's level, counted from the sign, the ends of cells, and
+where text begins and ends to be struck out."""
 
 _BODY = 9
 """The outline level of what is no heading."""
@@ -20,6 +21,9 @@ _OUTLINE = re.compile(r"\\outlinelevel([0-8])(?!\d) ?")
 _CELL_END = re.compile(r"\\(?:nest)?cell(?![a-z]) ?")
 _TITLE = re.compile(r"\{\\title ([^{}]{1,1000})\}")
 _SIGN = re.compile(f"[{_HEADING}-{chr(ord(_HEADING) + _BODY)}]")
+_STRIKES = re.compile(r"\\(?:(striked?|plain)(\d*)(?![a-z\d]) ?|[\\{}])|([{}])")
+_STRUCK_OUT = re.compile(f"{_STRUCK}([^{_SOUND}]*){_SOUND}?")
+_UNSTRUCK = re.compile(f"[^\n{_CELL}{_HEADING}-{chr(ord(_HEADING) + _BODY)}]+")
 _GAPS = re.compile(r"[\xad\u200b]+")
 
 
@@ -32,9 +36,14 @@ def read_rtf(data: bytes, path: Path) -> Document:
         raise DocumentError("it is not RTF")
     source = data.decode("latin-1")
     title = _TITLE.search(source)
-    lines = _text(source).split("\n")
+    text = _text(source)
+    struck_out = " ".join(_SIGN.sub("", part).replace(_CELL, " ") for part in _STRUCK_OUT.findall(text))
+    # Ends of lines and cells, and the signs of headings, stay.
+    text = _STRUCK_OUT.sub(lambda match: _UNSTRUCK.sub("", match[1]), text).replace(_SOUND, "")
+    lines = text.split("\n")
     builder = TextBuilder(path)
-    builder.start_page("", sum(map(count_words, lines)))
+    builder.start_page("", sum(map(count_words, lines)) + count_words(struck_out))
+    builder.leave_out("struck-out text", struck_out)
     rows: list[list[str]] = []
     for line in [*lines, ""]:
         if _CELL in line:
@@ -54,9 +63,29 @@ def _text(source: str) -> str:
     from striprtf.striprtf import rtf_to_text
 
     marked = _OUTLINE.sub(lambda match: match.group() + chr(ord(_HEADING) + int(match[1])), source)
-    text = rtf_to_text(_CELL_END.sub(_CELL, marked), errors="replace")
+    text = rtf_to_text(_with_strikes(_CELL_END.sub(_CELL, marked)), errors="replace")
     # Characters beyond the first plane are written as two surrogates.
     return _GAPS.sub("", text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+
+
+def _with_strikes(source: str) -> str:
+    """The source with signs where text begins and ends to be struck out, which also ends with its group."""
+    if "\\strike" not in source:
+        return source
+    pieces, behind, is_struck, outer = list[str](), 0, False, list[bool]()
+    for token in _STRIKES.finditer(source):
+        before = is_struck
+        if token[3] == "{":
+            outer.append(is_struck)
+        elif token[3] == "}":
+            is_struck = outer.pop() if outer else False
+        elif token[1]:
+            is_struck = token[1] != "plain" and token[2] != "0"
+        if is_struck != before:
+            place = token.end() if is_struck else token.start()
+            pieces += [source[behind:place], _STRUCK if is_struck else _SOUND]
+            behind = place
+    return "".join([*pieces, source[behind:]])
 
 
 def _add_table(builder: TextBuilder, rows: list[list[str]]) -> None:

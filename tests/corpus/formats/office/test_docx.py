@@ -331,3 +331,17 @@ def test_a_word_file_of_millions_of_paragraphs_stays_within_its_memory(tmp_path:
     (tmp_path / "a.docx").write_bytes(docx_file("<w:body>" + "<w:p><w:r><w:t>a</w:t></w:r></w:p>" * 4_000_000 + "</w:body>"))
     with pytest.raises(DocumentError, match="takes more than"):
         list(read_documents(tmp_path / "a.docx"))
+
+
+def test_what_is_struck_out_is_left_out_and_counted() -> None:
+    def run(text: str, properties: str) -> str:
+        return f"<w:r><w:rPr>{properties}</w:rPr><w:t xml:space='preserve'>{text}</w:t></w:r>"
+
+    body = (
+        f"<w:p>{run('It costs ', '')}{run('59 or so ', '<w:strike/>')}{run('49 ', '<w:dstrike w:val=&quot;true&quot;/>')}"
+        f"{run('39 euros', '<w:strike w:val=&quot;0&quot;/>')}{run('.', '<w:b/>')}</w:p>"
+    ).replace("&quot;", '"')
+    document = read(body)
+    assert document.text == "It costs 39 euros."
+    assert document.pages[0].left_out == {"struck-out text": 4}
+    assert balanced(document)

@@ -149,3 +149,23 @@ def test_damaged_and_encrypted_files() -> None:
     with pytest.raises(DocumentError, match="encrypted"):
         read_odf(buffer.getvalue(), Path("a.odt"))
     assert read("<text:h text:outline-level='99999'>H</text:h><text:p>t</text:p>").text == "t"
+
+
+def test_what_is_struck_out_is_left_out_and_counted() -> None:
+    styles = "".join(
+        f'<style:style style:name="{name}" style:family="{family}"><style:text-properties {line}/></style:style>'
+        for name, family, line in (
+            ("T1", "text", 'style:text-line-through-style="solid"'),
+            ("T2", "text", 'style:text-line-through-style="none"'),
+            ("P1", "paragraph", 'style:text-line-through-type="double"'),
+            ("P2", "text", 'style:text-line-through-style="solid"'),
+        )
+    )
+    document = read(
+        '<text:p text:style-name="P2">It costs <text:span text:style-name="T1">59 <text:span>or so</text:span> </text:span>'
+        '<text:span text:style-name="T2">39</text:span> euros.</text:p><text:p text:style-name="P1">No more.</text:p>',
+        automatic=styles,
+    )
+    assert document.text == "It costs 39 euros."
+    assert document.pages[0].left_out == {"struck-out text": 5}
+    assert balanced(document)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from oreqa.corpus.builder import TextBuilder
-from oreqa.corpus.formats.office.packed import all_text, alternative_of, attribute, below, child, local, optional_part
+from oreqa.corpus.formats.office.packed import all_text, alternative_of, attribute, below, child, local, optional_part, value
 from oreqa.corpus.formats.office.text import HEADERS_AND_FOOTERS, ParagraphContent
 
 PROPERTIES = ("rPr", "pPr", "sdtPr", "sdtEndPr", "sectPr", "tblPr", "trPr", "tcPr", "rt", "del")
@@ -99,6 +99,10 @@ class DocxInline:
                 content.boxes += self._boxes(part)
             elif name == "moveFrom":
                 self._builder.leave_out("deletions", all_text(part))
+            elif name == "r" and _is_struck_out(part):
+                struck_out = ParagraphContent()
+                self._collect(part, struck_out)
+                content.take_struck_out(struck_out, self._builder)
             elif name not in PROPERTIES and not (name == "sdt" and self._is_placeholder(part)):
                 self._collect(part, content)
 
@@ -138,6 +142,11 @@ class DocxInline:
             return False
         self._builder.leave_out("placeholders", all_text(control))
         return True
+
+
+def _is_struck_out(run: Any) -> bool:
+    properties = child(run, "rPr")
+    return any(value(properties, name) not in (None, "0", "false", "off") for name in ("strike", "dstrike"))
 
 
 def _text_boxes(drawing: Any) -> Iterator[Any]:

@@ -48,7 +48,6 @@ def read_odf(data: bytes, path: Path) -> Document:
 class _OdfReader:
     def __init__(self, archive: zipfile.ZipFile, builder: TextBuilder) -> None:
         self._builder = builder
-        self._inline = OdfInline(builder)
         self._content = parse_part(archive, "content.xml")
         self._layout = optional_part(archive, "styles.xml")
         meta = optional_part(archive, "meta.xml")
@@ -56,13 +55,17 @@ class _OdfReader:
         self._title = real_title((titles[0] if titles else "") or "")
         self._parents: dict[str, str] = {}
         self._lists: dict[str, dict[str, Any]] = {}
+        struck_out: set[tuple[str, str]] = set()
         for root in (self._layout, self._content):
             for style in () if root is None else root.iter("{*}style", "{*}list-style"):
                 name = attribute(style, "name") or ""
                 if local(style) == "style":
                     self._parents[name] = attribute(style, "parent-style-name") or ""
+                    if _strikes_out(child(style, "text-properties")):
+                        struck_out.add((attribute(style, "family") or "", name))
                 else:
                     self._lists[name] = {attribute(level, "level") or "": level for level in style}
+        self._inline = OdfInline(builder, struck_out)
         self._seen: set[str] = set()
         self._joins_item = False  # whether a list item would join the previous block: an item, or a text ending in a colon
 
@@ -229,3 +232,11 @@ def _rows(table: Any) -> Iterator[Any]:
             yield part
         elif local(part).startswith("table-") and local(part) != "table-cell":
             yield from _rows(part)
+
+
+def _strikes_out(properties: Any | None) -> bool:
+    """Whether the properties of a style strike text out: by the style of the line, or its kind."""
+    if properties is None:
+        return False
+    lines = (attribute(properties, f"text-line-through-{name}") for name in ("style", "type"))
+    return any(line not in (None, "", "none") for line in lines)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Any
 
 from oreqa.corpus.builder import TextBuilder
-from oreqa.corpus.formats.office.packed import child, local
+from oreqa.corpus.formats.office.packed import attribute, child, local
 from oreqa.corpus.formats.office.text import HEADERS_AND_FOOTERS, ParagraphContent
 
 _WITHOUT_TEXT = ("forms", "event-listeners", "ruby-text", "note-citation", "variable-decls", "sequence-decls")
@@ -26,16 +27,29 @@ _LEFT_OUT = {
 
 
 class OdfInline:
-    """Reads the content of paragraphs. Words left out, such as comments, are counted in ``builder``."""
+    """Reads the content of paragraphs. Words left out, such as comments, are counted in ``builder``.
 
-    def __init__(self, builder: TextBuilder) -> None:
+    ``struck_out`` holds the families and names of the styles that strike text out.
+    """
+
+    def __init__(self, builder: TextBuilder, struck_out: Set[tuple[str, str]] = frozenset()) -> None:
         self._builder = builder
+        self._struck_out = struck_out
 
     def read(self, paragraph: Any) -> ParagraphContent:
         """Return the content of a paragraph."""
         content = ParagraphContent()
-        self._collect(paragraph, content)
+        self._add(paragraph, "paragraph", content)
         return content
+
+    def _add(self, part: Any, family: str, content: ParagraphContent) -> None:
+        """Collect the content of a paragraph or a part of it, whose style is of this ``family``."""
+        if (family, attribute(part, "style-name")) in self._struck_out:
+            struck_out = ParagraphContent()
+            self._collect(part, struck_out)
+            content.take_struck_out(struck_out, self._builder)
+        else:
+            self._collect(part, content)
 
     def flat_text(self, parent: Any, notes: list[Any] | None = None) -> str:
         """Return the text of all paragraphs below an element as one line; ``notes`` collects the notes they refer to."""
@@ -75,7 +89,7 @@ class OdfInline:
                 content.has_page_number = True
                 self.leaves_out(part)
             elif not self.leaves_out(part):
-                self._collect(part, content)
+                self._add(part, "text", content)
             content.pieces.append(part.tail or "")
 
 

@@ -12,6 +12,9 @@ from oreqa.corpus.formats.office.packed import tidy
 HEADERS_AND_FOOTERS = "headers and footers"
 """The reason for which headers, footers, page numbers and slide numbers are left out."""
 
+STRUCK_OUT = "struck-out text"
+"""The reason for which text that is struck out is left out, as in web pages."""
+
 
 @dataclass
 class ParagraphContent:
@@ -21,6 +24,13 @@ class ParagraphContent:
     notes: list[Any] = field(default_factory=list)
     boxes: list[Any] = field(default_factory=list)
     has_page_number: bool = False
+
+    def take_struck_out(self, other: ParagraphContent, builder: TextBuilder) -> None:
+        """Add what is struck out: its notes and boxes, but its text is left out."""
+        builder.leave_out(STRUCK_OUT, other.text())
+        self.notes += other.notes
+        self.boxes += other.boxes
+        self.has_page_number |= other.has_page_number
 
     def text(self) -> str:
         """Return the paragraph's text without superfluous white space."""
