@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import httpx
 
@@ -24,13 +25,14 @@ def served(
     access: Access | None = None,
     wrap: Callable[[Application], Application] = lambda application: application,
     log_questions: bool = False,
+    **options: Any,
 ) -> Iterator[httpx.Client]:
     """A client of a server of these collections, which answers for its own address and the hosts of ``access``."""
     listener = socket.create_server(("127.0.0.1", 0))
     host = f"127.0.0.1:{listener.getsockname()[1]}"
     who = access or Access(frozenset())
     who = replace(who, hosts=who.hosts | {host})
-    application = wrap(create_app(collections, who, log_questions=log_questions))
+    application = wrap(create_app(collections, who, log_questions=log_questions, **options))
     server = uvicorn_server(application)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()

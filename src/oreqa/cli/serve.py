@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from oreqa.cli.application import Command, Panel, app
-from oreqa.cli.options import Option, number_option
+from oreqa.cli.options import Option, data_option, number_option
 from oreqa.cli.output import model_or_none, need_text, say
 from oreqa.errors import INSTALL_SERVE, InputError
 
@@ -65,6 +65,14 @@ def serve(
     reader: Option.answering_reader = "auto",
     span_reranker: Option.span_reranker = None,
     link: Option.links = None,
+    watch: Annotated[
+        list[str] | None,
+        data_option("--watch", metavar="[NAME=]PATH", help="Update the index whenever files there change; repeatable."),
+    ] = None,
+    uploads: Annotated[
+        Path | None,
+        data_option(metavar="DIR", help="Folder to keep the files that clients send; watch it to index them."),
+    ] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Take nothing from clients but questions.")] = False,
     log_questions: Annotated[bool, typer.Option("--log-questions", help="Write questions into the log.")] = False,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
@@ -77,19 +85,30 @@ def serve(
 
     [bold]oreqa serve --index kb --open[/bold]
 
+    [bold]oreqa serve --index kb --watch docs[/bold]
+
     [bold]oreqa serve --index manuals=kb1 --index notes=kb2 --port 8000[/bold]
     """
+    from oreqa.index.watching import need_watchfiles
+
     with needing_serve_extra():
         from oreqa.server.app import create_app
         from oreqa.server.collections import close_collections, open_collections
+        from oreqa.server.following import Follower, watched_paths
         from oreqa.server.links import published_folders
         from oreqa.server.listening import listen, listen_on_file, run_server
         from oreqa.server.settings import access, collection_folders, read_token
+        from oreqa.server.uploads import need_uploads_folder
 
     if open_page and socket is not None:
         raise InputError("--open: browsers cannot reach a Unix socket; leave --socket out")
     folders = collection_folders([need_text(text, "--index") for text in index])
     sites = published_folders([need_text(text, "--link") for text in link or ()])
+    watched = watched_paths([need_text(text, "--watch") for text in watch or ()], folders)
+    if watched:
+        need_watchfiles()
+    followers = {name: Follower(folders[name], paths) for name, paths in watched.items()}
+    kept = None if uploads is None else need_uploads_folder(uploads)
     who = access(
         host,
         port,
@@ -117,7 +136,10 @@ def serve(
             page = place if f"{shown}:{port}" in who.hosts else f"http://{min(who.hosts)}"
             threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()
         try:
-            run_server(create_app(collections, who, sites=sites, log_questions=log_questions), listener)
+            application = create_app(
+                collections, who, sites=sites, followers=followers, uploads=kept, log_questions=log_questions
+            )
+            run_server(application, listener)
         finally:
             close_collections(collections)
             if socket is not None:

@@ -6,6 +6,7 @@ import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -21,6 +22,7 @@ from oreqa.server.collections import ServedCollection
 from oreqa.server.documents import document_router
 from oreqa.server.drawing import Drawer
 from oreqa.server.explaining import explain_router
+from oreqa.server.following import Follower, status_of
 from oreqa.server.guard import SESSION, Application, Guard, Limiter, same_secret, session_of
 from oreqa.server.marks import mark_router
 from oreqa.server.mcp_server import create_mcp_server, mcp_route
@@ -30,6 +32,7 @@ from oreqa.server.problems import RefusedError, add_handlers, busy, json_respons
 from oreqa.server.schemas import LoginBody, ProblemRow, problems_of
 from oreqa.server.settings import Access
 from oreqa.server.static import static_router
+from oreqa.server.uploads import MAX_UPLOAD, UPLOADS_PATH, upload_router
 
 
 def create_app(
@@ -37,12 +40,17 @@ def create_app(
     access: Access,
     *,
     sites: Mapping[str, str] | None = None,
+    followers: Mapping[str, Follower] | None = None,
+    uploads: Path | None = None,
     log_questions: bool = False,
 ) -> Application:
-    """The server's application, with its guard. The thread of the models starts and ends with it.
+    """The server's application, with its guard. The thread of the models starts and ends with it, and so do the
+    ``followers``, which keep collections like their folders.
 
-    ``sites`` maps folders of documents to the addresses where they are published.
+    ``sites`` maps folders of documents to the addresses where they are published; ``uploads`` is where files that clients
+    send are kept.
     """
+    followers = followers or {}
     models = ModelThread(lambda questions, seconds: metrics.batch(questions, seconds))
     metrics = Metrics(lambda: models.waiting, {name: _generation_of(each) for name, each in collections.items()})
     limiter, drawer = Limiter(access.rate), Drawer()
@@ -50,8 +58,12 @@ def create_app(
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         models.start()
+        for follower in followers.values():
+            follower.start()
         async with mcp_server.session_manager.run():
             yield
+        for follower in followers.values():
+            follower.stop()
         models.stop()
         drawer.close()
 
@@ -75,13 +87,15 @@ def create_app(
     app.include_router(document_router(collections, catalog))
     app.include_router(page_router(catalog, drawer, Limiter(access.rate)))
     app.include_router(mark_router(collections, catalog, access.read_only))
+    if uploads is not None:
+        app.include_router(upload_router(uploads, access.read_only))
     app.include_router(static_router())
-    _add_status(app, collections, models, metrics, access)
+    _add_status(app, collections, models, metrics, access, followers)
     _add_login(app, access)
     mcp_server = create_mcp_server(collections, models, on_reply, sites=sites)
     app.router.routes.append(mcp_route(mcp_server, access.hosts))
     _describe_problems(app)
-    return Observer(Guard(app, access, limiter), metrics)
+    return Observer(Guard(app, access, limiter, {UPLOADS_PATH: MAX_UPLOAD} if uploads else {}), metrics)
 
 
 def _generation_of(collection: ServedCollection) -> Any:
@@ -89,7 +103,12 @@ def _generation_of(collection: ServedCollection) -> Any:
 
 
 def _add_status(
-    app: FastAPI, collections: Mapping[str, ServedCollection], models: ModelThread, metrics: Metrics, access: Access
+    app: FastAPI,
+    collections: Mapping[str, ServedCollection],
+    models: ModelThread,
+    metrics: Metrics,
+    access: Access,
+    followers: Mapping[str, Follower],
 ) -> None:
     """What says how the server is."""
 
@@ -121,7 +140,10 @@ def _add_status(
         return json_response(
             {
                 "version": app.version,
-                "collections": [_status_of(collection) for collection in collections.values()],
+                "collections": [
+                    {**_status_of(collection), "watch": status_of(followers, name)}
+                    for name, collection in collections.items()
+                ],
                 "waiting": models.waiting,
                 "read_only": access.read_only,
                 "login": access.token is not None,

@@ -193,7 +193,7 @@ def problems_of(*statuses: int) -> dict[int | str, dict[str, Any]]:
         403: "asked by a page of another site",
         404: "there is no such thing",
         408: "the body came too slowly",
-        409: "the file is not the one that was indexed any more",
+        409: "the file is not the one that was indexed any more, or there is one of this name",
         413: "the body is too large",
         415: "the body is not JSON",
         421: "a host that this server does not answer for",
