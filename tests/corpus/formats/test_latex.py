@@ -36,6 +36,15 @@ def test_title_and_sections() -> None:
         ("\\begin{verbatim}\nx & \\y\n  z\n\\end{verbatim}", "x & \\y\n  z"),
         (r"$x^2 + \alpha$ and \begin{equation}a = \frac{1}{2}\end{equation}", "x^2 + α and\n\na = 1/2"),
         (r"\begin{figure}\includegraphics{x}\caption{A map}\end{figure}\sout{59} 39", "A map\n\n39"),
+        (
+            r"\begin{tabular}{ccc}A & B & C\\ \multicolumn{2}{c}{wide} & 3\\ \multirow{2}{*}{tall} & x & y\\ & p & q\\ e & f & g\end{tabular}",
+            "A | B | C\nwide | 3\ntall | x | y\ntall | p | q\ne | f | g",
+        ),
+        (
+            r"\begin{tabular}{cc}\multicolumn{1}{c}{\multirow{2}{*}{tall}} & x--y\\ & p \& q\\\end{tabular}",
+            "tall | x–y\ntall | p & q",
+        ),
+        (r"Set \texttt{--no-edit} or \texttt{git~a\_b \emph{x--y}}--so.", "Set --no-edit or git a_b x–y–so."),
         (r"\begin{itemize} never \textbf{closed", "never closed"),
         ("", ""),
     ],
@@ -47,3 +56,8 @@ def test_commands_are_not_text(body: str, text: str) -> None:
 def test_places_and_nesting() -> None:
     assert [place.line for place in read("One \\emph{two}\nthree.\n\nFour.").places] == [3, 3, 4, 6]
     assert "deep" in read("{" * 60 + "deep" + "}" * 60).text
+
+
+def test_what_is_commented_out_is_neither_title_nor_beginning() -> None:
+    document = read("Text.", "\n% \\title{Old}\n\\title{100 \\% new}%\n% \\begin{document}\n\\newcommand{\\x}{preamble}")
+    assert (document.title, document.text) == ("100 % new", "Text.")

@@ -49,10 +49,18 @@ _ARGUMENTS = {
     **dict.fromkeys(("setlength", "addtolength", "setcounter", "markboth", "href", "fontsize"), "{{"),
     **dict.fromkeys(("caption", "footnotetext", "thanks", "ProvidesPackage"), "[{"),
     **{"definecolor": "{{{", "addcontentsline": "{{{", "newtheorem": "*{[{[", "citep": "[[{", "citet": "[[{", "rule": "[{{"},
+    **{"multicolumn": "{{{", "multirow": "[{[{[{"},
 }
 """The arguments of macros, as pylatexenc writes them: ``[`` for an optional one."""
 
+_MONOSPACED = frozenset(("texttt", "code", "command", "option", "file", "samp", "kbd"))
+"""Macros whose hyphens and quotes are no ligatures, as those of commands and options."""
+
+_MOST_SPANNED = 100
+"""Most columns or rows of a cell."""
+
 _TITLE = re.compile(r"\\title\s*(?:\[[^\]]*\])?\s*\{")
+_COMMENT = re.compile(r"(?<!\\)(?:\\\\)*%")
 _PREAMBLE = re.compile(r"\\begin\s*\{document\}")
 
 
@@ -62,7 +70,7 @@ def read_latex(data: bytes, path: Path) -> Document:
     Macros of its own are not expanded: their arguments are text.
     """
     source = decode(data)
-    begin = _PREAMBLE.search(source)
+    begin = _uncommented(_PREAMBLE, source)
     page = _Page()
     title = _title(source)
     page.add(source[begin.end() :] if begin else source)
@@ -113,8 +121,10 @@ class _Page:
             self.parts.append("<p>")
         elif name in ("\\", "newline", "linebreak"):
             self.parts.append("<br>")
-        elif name == "href":
+        elif name in ("href", "multicolumn", "multirow"):
             self._add(groups[-1:])
+        elif name in _MONOSPACED:
+            self.parts.append(escape("".join(map(_plain, groups[-1:])), quote=False))
         elif name in ("sout", "st", "xout"):
             self.parts.append("<s>")
             self._add(groups[-1:])
@@ -164,24 +174,58 @@ class _Page:
         self.parts.append(f"</{tag}>")
 
     def _table(self, nodes: Sequence[Any]) -> None:
-        self.parts.append("<table><tr><td>")
+        rows: list[list[list[Any]]] = [[[]]]  # the nodes of each cell
         for node in nodes:
             kind = type(node).__name__
             if kind == "LatexMacroNode" and node.macroname in ("\\", "tabularnewline"):
-                self.parts.append("</td></tr><tr><td>")
+                rows.append([[]])
             elif kind == "LatexSpecialsNode" and node.specials_chars == "&":
-                self.parts.append("</td><td>")
-            elif kind == "LatexCharsNode" and "&" in node.chars:
-                self.parts.append("</td><td>".join(escape(part, quote=False) for part in node.chars.split("&")))
+                rows[-1].append([])
             else:
-                self._add([node])
-        self.parts.append("</td></tr></table>")
+                rows[-1][-1].append(node)
+        self.parts.append("<table>")
+        below: dict[int, int] = {}  # by column, how many rows a cell above reaches into yet
+        for row in rows:
+            self.parts.append("<tr>")
+            column = 0
+            for cell in row:
+                page = _Page()
+                page._add(cell)
+                text = "".join(page.parts)
+                columns, lines = _span(cell, "multicolumn"), _span(cell, "multirow")
+                if below.get(column, 0) and not text.strip():
+                    below[column] -= 1  # the place that is left to the cell above
+                else:
+                    self.parts.append(f"<td colspan={columns} rowspan={lines}>{text}</td>")
+                    below[column] = lines - 1
+                column += columns
+            self.parts.append("</tr>")
+        self.parts.append("</table>")
+
+
+def _span(nodes: Sequence[Any], name: str) -> int:
+    """The columns or rows that a cell spans by the macro ``name``, which may stand in another one."""
+    for node in nodes:
+        if type(node).__name__ != "LatexMacroNode" or node.macroname not in ("multicolumn", "multirow"):
+            continue
+        groups = [part for part in node.nodeargd.argnlist if part is not None and part.delimiters[0] == "{"]
+        number = _text(groups[:1]).strip()
+        if node.macroname == name:
+            return min(int(number), _MOST_SPANNED) if number.isdecimal() and len(number) < 4 and int(number) else 1
+        return _span(groups[-1].nodelist if groups else (), name)
+    return 1
 
 
 def _title(source: str) -> str:
     """The argument of ``\\title``."""
-    match = _TITLE.search(source)
+    match = _uncommented(_TITLE, source)
     return " ".join(_text(_nodes(source[match.end() - 1 : match.end() + 2000])[:1]).split()) if match else ""
+
+
+def _uncommented(pattern: re.Pattern[str], source: str) -> re.Match[str] | None:
+    """The first match that stands in no comment."""
+    starts = ((match, source.rfind("\n", 0, match.start()) + 1) for match in pattern.finditer(source))
+    return next((match for match, line in starts if not _COMMENT.search(source, line, match.start())), None)
 
 
 def _nodes(source: str) -> Sequence[Any]:
@@ -220,6 +264,13 @@ def _is_known(name: str) -> bool:
 
 def _text(nodes: Sequence[Any]) -> str:
     return _characters(str(_converter().nodelist_to_text(list(nodes))))
+
+
+def _plain(group: Any) -> str:
+    """The text of a group without ligatures."""
+    special = {"LatexSpecialsNode": lambda node: str(node.specials_chars), "LatexCharsNode": lambda node: str(node.chars)}
+    nodes = group.nodelist if type(group).__name__ == "LatexGroupNode" else [group]
+    return "".join(special.get(type(node).__name__, lambda node: _text([node]))(node) for node in nodes).replace("~", " ")
 
 
 def _characters(text: str) -> str:
