@@ -26,5 +26,9 @@ def test_tables_and_code() -> None:
     markup.row(["A", "B"])
     markup.header()
     markup.row(["1", "2"])
+    markup.row(["3"], [(2, 1)])
     markup.code(["x < 1"])
-    assert markup.page() == "<table><tr><th>A</th><th>B</th></tr><tr><td>1</td><td>2</td></tr></table><pre>\nx &lt; 1</pre>"
+    assert (
+        markup.page()
+        == "<table><tr><th>A</th><th>B</th></tr><tr><td>1</td><td>2</td></tr><tr><td colspan=2 rowspan=1>3</td></tr></table><pre>\nx &lt; 1</pre>"
+    )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 
@@ -25,6 +25,9 @@ _TITLE = re.compile(r"\.([^\s.].*)$")
 _ITEM = re.compile(r"\s*(\*{1,5}|-|\.{1,5}|\d+\.|[a-z]\.|<(?:\d+|\.)>)\s+(?:\[[ x*]\]\s+)?(\S.*)$")
 _TERM = re.compile(r"\s*(?:\[\[[^\]]*\]\])?(\S.*?|)(:{2,4}|;;)(?:\s+(.*))?$")
 _IMAGE = re.compile(r"(?:image|video|audio)::[^\[]*\[(.*)\]\s*$")
+_SPAN = re.compile(r"(\d*)(?:\.(\d+))?([*+])")
+_MOST_SPANNED, _MOST_COLUMNS = 50, 1000
+"""Most columns and rows of a cell, and most columns of a table."""
 _CELL = re.compile(r"(?:(?<=\s)|^)((?:\d+(?:\.\d+)?[*+]|\.\d+\+)?[<^>.]*[aehlmsdv]?)\|")
 
 
@@ -73,6 +76,15 @@ def read_asciidoc(data: bytes, path: Path) -> Document:
     reader.read()
     document = read_rendered(reader.markup.page(), source, path, reader.title)
     return replace(document, fields={"author": reader.author} if reader.author else {})
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """A cell of a table, and how many columns and rows it spans."""
+
+    text: str
+    columns: int = 1
+    rows: int = 1
 
 
 class _AsciiDoc:
@@ -145,29 +157,34 @@ class _AsciiDoc:
 
     def _table(self, delimiter: str) -> None:
         """Read a table. Its first line has as many cells as there are columns, unless ``cols`` says it."""
-        above = self._lines[self._next - 2] if self._next > 1 else ""
-        cells: list[str] = []
+        above = self._attributes()
+        cells: list[_Cell] = []
         first, has_gap, columns = 0, False, _columns(above)
         while self._next < len(self._lines) and self._lines[self._next].rstrip() != delimiter.rstrip():
             line = self._lines[self._next].strip()
             self._next += 1
             if not line:
-                has_gap = has_gap or (bool(cells) and len(cells) == first)
+                has_gap = has_gap or (bool(cells) and sum(cell.columns for cell in cells[: first + 1]) == first)
                 continue
             pieces = _CELL.split(line)
             if pieces[0].strip() and cells:
-                cells[-1] += f" {pieces[0].strip()}"
+                cells[-1] = replace(cells[-1], text=f"{cells[-1].text} {pieces[0].strip()}")
             for spec, text in zip(pieces[1::2], pieces[2::2], strict=True):
-                times = int(spec.rstrip("aehlmsdv<^>.")[:-1].partition(".")[0] or 1) if spec[:1].isdigit() else 1
-                cells += [text.strip()] * min(times, 50)
-            first = first or len(cells)
-        width = columns or first or 1
-        for start in range(0, len(cells), width):
-            self.markup.row([self._inline(cell) for cell in cells[start : start + width]])
-            if start == 0 and (has_gap or "header" in above):
+                cells += _cells(spec, text.strip())
+            first = first or sum(cell.columns for cell in cells)
+        for number, row in enumerate(_rows(cells, min(columns or first or 1, _MOST_COLUMNS))):
+            self.markup.row([self._inline(cell.text) for cell in row], [(cell.columns, cell.rows) for cell in row])
+            if number == 0 and (has_gap or "header" in above):
                 self.markup.header()
         self._next += 1
         self.markup.end_paragraph()
+
+    def _attributes(self) -> str:
+        """The attributes above a table, which may have its title between them."""
+        number = self._next - 1
+        while number and (_ATTRIBUTES.match(self._lines[number - 1]) or _TITLE.match(self._lines[number - 1])):
+            number -= 1
+        return " ".join(line for line in self._lines[number : self._next - 1] if _ATTRIBUTES.match(line))
 
     def _read_line(self, line: str) -> None:
         markup = self.markup
@@ -237,6 +254,35 @@ class _AsciiDoc:
 
     def _plain(self, text: str) -> str:
         return re.sub(r"<[^<>]*>", "", self._inline(text)).replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+
+
+def _cells(spec: str, text: str) -> list[_Cell]:
+    """A cell by what stands before its mark: ``3*`` repeats it; ``2+``, ``.3+`` and ``2.3+`` let it span others."""
+    match = _SPAN.match(spec)
+    if match is None:
+        return [_Cell(text)]
+    columns, rows = (min(int(number[:3] or 1), _MOST_SPANNED) or 1 for number in (match[1], match[2] or ""))
+    return [_Cell(text)] * columns if match[3] == "*" else [_Cell(text, columns, rows)]
+
+
+def _rows(cells: Sequence[_Cell], width: int) -> Iterator[list[_Cell]]:
+    """The rows of a table with so many columns, of which cells above may take some."""
+    taken = [0] * width  # by column, the rows that its cell takes from this one on
+    row: list[_Cell] = []
+    column = 0
+    for cell in cells:
+        while column == width or taken[column]:
+            column += 1
+            if column >= width:
+                if row:
+                    yield row
+                row, column, taken = [], 0, [max(0, rows - 1) for rows in taken]
+        end = min(column + cell.columns, width)
+        row.append(cell)
+        taken[column:end] = [cell.rows] * (end - column)
+        column = end
+    if row:
+        yield row
 
 
 def _columns(attributes: str) -> int:

@@ -16,7 +16,7 @@ class LineMarkup:
         self._parts: list[str] = []
         self._text: list[str] = []  # the lines of the open paragraph
         self._lists: list[tuple[str, str]] = []  # the tags and marks of open lists
-        self._rows: list[Sequence[str]] = []  # of the open table
+        self._rows: list[list[tuple[str, tuple[int, int]]]] = []  # of the open table: its cells with their spans
         self._has_header = False
         self._after_term = False  # whether nothing stands yet behind the last term
 
@@ -85,11 +85,11 @@ class LineMarkup:
         self.end_paragraph()
         self._add(f"<p class=caption>{text}</p>")
 
-    def row(self, cells: Sequence[str]) -> None:
-        """Add a row to the table, which it begins if none is open."""
+    def row(self, cells: Sequence[str], spans: Sequence[tuple[int, int]] = ()) -> None:
+        """Add a row to the table, which it begins if none is open. ``spans`` are the columns and rows of its cells."""
         if not self._rows:
             self.end_paragraph()
-        self._rows.append(cells)
+        self._rows.append(list(zip(cells, spans or [(1, 1)] * len(cells), strict=True)))
 
     def header(self) -> None:
         """Make the first row of the table its header."""
@@ -106,6 +106,11 @@ class LineMarkup:
         self._add("<table>")
         for number, cells in enumerate(self._rows):
             tag = "th" if self._has_header and number == 0 else "td"
-            self._parts.append(f"<tr>{''.join(f'<{tag}>{cell}</{tag}>' for cell in cells)}</tr>")
+            shown = (f"<{tag}{_spanned(*span)}>{cell}</{tag}>" for cell, span in cells)
+            self._parts.append(f"<tr>{''.join(shown)}</tr>")
         self._parts.append("</table>")
         self._rows, self._has_header = [], False
+
+
+def _spanned(columns: int, rows: int) -> str:
+    return "" if columns == rows == 1 else f" colspan={columns} rowspan={rows}"
