@@ -45,3 +45,12 @@ def test_marks_are_not_text(text: str, read_as: str) -> None:
 def test_places() -> None:
     document = read("#+TITLE: T\n\n# comment\nOne *two*\nthree.\n")
     assert [place.line for place in document.places] == [4, 4, 5]
+
+
+def test_a_drawer_needs_an_end_before_the_next_headline() -> None:
+    assert read("* A\n:note:\nRead.\n* B\n:PROPERTIES:\n:ID:\n:END:\nText.").text == ":note: Read.\n\nText."
+
+
+def test_blocks_of_comments_are_not_read() -> None:
+    text = "One.\n#+begin_comment\nHidden.\n* Too\n#+END_COMMENT\nTwo.\n#+BEGIN_COMMENT\nIt never ends."
+    assert read(text).text == "One.\n\nTwo.\n\nIt never ends."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
 from pathlib import Path
@@ -20,6 +21,7 @@ _DRAWER, _END = re.compile(r"\s*:[\w-]+:\s*$"), re.compile(r"\s*:end:\s*$", re.I
 _ITEM = re.compile(r"(\s*)(?:([-+]|(?<=\s)\*)|(\d+[.)]))\s+(?:\[@\d+\]\s*)?(?:\[[ X-]\]\s+)?(?:(.*?\S)\s+::(?:\s+|$))?(.*)")
 _ROW, _RULE = re.compile(r"\s*\|(.*?)\|?\s*$"), re.compile(r"\s*\|-[-+|]*\s*$")
 _CODE = frozenset(("src", "example", "export"))
+_COMMENT = "comment"
 _FIELDS = ("author", "date", "email", "language", "description", "keywords", "subtitle", "filetags")
 
 _LINK = re.compile(r"\[\[([^\[\]]+)\](?:\[([^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*)\])?\]")
@@ -35,10 +37,13 @@ def read_org(data: bytes, path: Path) -> Document:
     markup = LineMarkup()
     fields: dict[str, str] = {}
     block, lines, in_drawer, hidden = "", list[str](), False, 0
-    for line in source.split("\n"):
+    all_lines = source.split("\n")
+    drawers, last_comment = _drawers(all_lines), _last_comment(all_lines)
+    for number, line in enumerate(all_lines):
         if block:
             if line.strip().lower() == f"#+end_{block}":
-                markup.code(lines)
+                if block != _COMMENT:
+                    markup.code(lines)
                 block = ""
             else:
                 lines.append(line.removeprefix(","))
@@ -53,14 +58,15 @@ def read_org(data: bytes, path: Path) -> Document:
             continue
         elif match := _BLOCK.match(line):
             markup.end_paragraph()
-            block, lines = (match[1].lower() if match[1].lower() in _CODE else ""), []
+            name = match[1].lower()
+            block, lines = (name if name in _CODE or (name == _COMMENT and number < last_comment) else ""), []
         elif match := _KEYWORD.match(line):
             name = match[1].lower()
             if name == "title" or name in _FIELDS:
                 fields[name] = f"{fields.get(name, '')} {match[2]}".strip()
             elif name == "caption":
                 markup.caption(_inline(match[2]))
-        elif _DRAWER.match(line):
+        elif number in drawers:
             in_drawer = True
         else:
             _add(markup, line)
@@ -68,6 +74,26 @@ def read_org(data: bytes, path: Path) -> Document:
         markup.code(lines)
     document = read_rendered(markup.page(), source, path, fields.pop("title", ""))
     return replace(document, fields={name: value for name, value in fields.items() if value})
+
+
+def _drawers(lines: Sequence[str]) -> set[int]:
+    """The numbers of the lines that open a drawer: those with an end before the next headline."""
+    drawers: set[int] = set()
+    has_end = False
+    for number in range(len(lines) - 1, -1, -1):
+        line = lines[number]
+        if _END.match(line):
+            has_end = True
+        elif _HEADLINE.match(line):
+            has_end = False
+        elif has_end and _DRAWER.match(line):
+            drawers.add(number)
+    return drawers
+
+
+def _last_comment(lines: Sequence[str]) -> int:
+    """The number of the line at which the last block of comments ends, -1 without one."""
+    return next((n for n in range(len(lines) - 1, -1, -1) if lines[n].strip().lower() == f"#+end_{_COMMENT}"), -1)
 
 
 def _without_tags(headline: str) -> str:
