@@ -60,6 +60,7 @@ def test_python() -> None:
         ("a.sh", "# Says.\nx=1\necho hello # loud\n", "Says.\n\necho hello # loud"),
         ("a.rs", "/// Adds.\npub fn add() {}\n", "Adds.\npub fn add() {}"),
         ("a.sql", "-- Users.\nSELECT 1;\n", "Users."),
+        ("TOOL.PY", "# Says.\nx = 1\n", "Says."),
         ("a.py", "", ""),
         ("a.py", "x = 1\n", ""),
         ("a.py", 'def broken(:\n    """never closed', 'def broken(:'),
@@ -72,3 +73,4 @@ def test_languages(name: str, source: str, text: str) -> None:
 def test_every_extension_has_a_language() -> None:
     for suffix in CODE_SUFFIXES:
         read_source_code(b"x", Path(f"a{suffix}"))
+        read_source_code(b"x", Path(f"A{suffix.upper()}"))

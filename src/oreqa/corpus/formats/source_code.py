@@ -70,7 +70,7 @@ def read_source_code(data: bytes, path: Path) -> Document:
 
 
 def _pieces(source: str, name: str) -> Iterator[_Piece]:
-    """Yield the comments of a file and the lines that define functions, classes and constants, in order and apart."""
+    """Yield the comments of a file and the lines that define functions and classes, in order and apart."""
     lines: set[int] = set()  # the starts of lines that define something or hold a comment beside code
     comments: list[tuple[int, int]] = []
     for offset, kind, value in _tokens(source, name):
@@ -102,7 +102,7 @@ def _tokens(source: str, name: str) -> Iterator[tuple[int, str, str]]:
     from pygments.token import Comment, Name, String
 
     before = ""
-    lexer: Any = get_lexer_for_filename(name)
+    lexer: Any = get_lexer_for_filename(f"name{Path(name).suffix.lower()}")  # TOOL.PY is Python as well
     for offset, kind, value in lexer.get_tokens_unprocessed(_without_long_lines(source)):
         if (kind in Comment and kind not in Comment.Preproc and kind not in Comment.PreprocFile) or kind in String.Doc:
             yield offset, "comment", value[: max(0, len(source) - offset)]  # without the line end that was added
