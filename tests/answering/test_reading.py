@@ -8,11 +8,15 @@ import numpy as np
 import pytest
 
 from oreqa.answering.combining import Combination
-from oreqa.answering.reading import read_answers, read_spans, span_scores
+from oreqa.answering.reading import best_answers, read_answers, read_spans, span_scores
 from oreqa.answering.reranking import probability
+from oreqa.answering.versions import HEAD
 from oreqa.core import Document, Passage, Span
 from oreqa.corpus.splitter import paragraph_passage
 from oreqa.datasets.pairs import Candidate
+from oreqa.index.ingest import index_files
+from oreqa.index.search import Index
+from oreqa.index.store import Settings
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.reader.blocks import Reading
 from oreqa.models.reader.reader import Reader
@@ -75,3 +79,37 @@ def test_an_answer_from_the_row_of_a_table_is_a_whole_cell() -> None:
     cells = ["airports", "Canyonlands Field", "UT", "UT", "UT", "USA", "them"]
     assert [span.text for span in spans] == cells
     assert all(text[span.start : span.end] == span.text for span in spans)
+
+
+class SpansByPassage(Spans):
+    """A reader that takes the first of its texts that a passage holds for an answer."""
+
+    def readings(
+        self, questions: Sequence[str], passages: Sequence[Sequence[tuple[str, str]]], k: int, *, excluded: object
+    ) -> list[Reading]:
+        texts = [[text for _, text in of_question] for of_question in passages]
+        spans = [
+            Span(answer, text.index(answer), text.index(answer) + len(answer), number, 0.0, {"passage_logit": 0.0, "span": 0.0})
+            for number, text in enumerate(texts[0])
+            for answer in [next((each for each in self.texts if each in text), "")]
+            if answer
+        ]
+        return [Reading(spans)]
+
+
+def test_the_head_of_a_document_dates_the_answers_of_all_its_passages(tmp_path: Path, tiny: Path) -> None:
+    head, rest = "# Leave\n\n## Rules\n\nAs of {}.\n\n", "## Days\n\n" + "We like long days off.\n\n" * 60
+    folder = tmp_path / "C#"
+    folder.mkdir()
+    for name, year, days in (("a.md", "March 2019", "26"), ("b.md", "May 2025", "30")):
+        text = f"{head.format(year)}{rest}\n\n## Leave\n\nEmployees have {days} days of leave a year."
+        (folder / name).write_text(text)
+    index_files(tmp_path / "kb", folder, Settings(str(tiny), passage_tokens=64))
+    with Index.open(tmp_path / "kb") as index:
+        snapshot = index.snapshot()
+        hits = index.search("days of leave a year of employees", 20, mode="sparse", unit="passage", snapshot=snapshot)
+        assert all(hit.passage.start > HEAD for hit in hits if "26" in hit.passage.text or "30" in hit.passage.text)
+        reader = cast(Reader, SpansByPassage("26", "30"))
+        (answers,) = best_answers(reader, None, ["days of leave?"], [hits], 3, snapshot, Combination(), None)
+    marks = [(answer.text, Path(answer.newer).name, answer.contradicted_by) for answer in answers]
+    assert marks == [("30", "", ""), ("26", "b.md", "")]

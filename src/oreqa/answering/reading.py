@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -19,11 +19,12 @@ from oreqa.answering.combining import (
     sentence_features,
     span_features,
 )
-from oreqa.answering.versions import COMPARED_ANSWERS, current_first
+from oreqa.answering.versions import COMPARED_ANSWERS, HEAD, Origin, current_first
 from oreqa.arrays import Floats
 from oreqa.core import Hit, Passage, Range, Span
 from oreqa.corpus.splitter import passage_head, sentence_at
 from oreqa.datasets.pairs import Candidate, sentence_candidate
+from oreqa.index.documents import stored_beginning
 from oreqa.index.fitted import IndexFitted
 from oreqa.index.snapshot import Snapshot
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
@@ -198,9 +199,15 @@ def best_answers(
         whole = bool(reading.odds) and asks_for_block(question)
         best = scored_blocks(scored, ranking, reading.odds, combination) if whole else scored
         compared = span_answers(best, ranking, max(k, COMPARED_ANSWERS), calibration)
-        answers = current_first(question, compared)[:k]
+        answers = current_first(question, compared, _origins(ranking, snapshot))[:k]
         replies.append(with_blocks(answers, ranking, reading.odds, snapshot, "block" if whole else "text"))
     return replies
+
+
+def _origins(hits: Sequence[Hit], snapshot: Snapshot) -> Callable[[Passage], Origin]:
+    """What gives the origin of a passage among ``hits``."""
+    ids = {(hit.passage.document_key, hit.passage.start): hit.passage_id for hit in hits}
+    return lambda passage: Origin(*stored_beginning(snapshot.select, ids[passage.document_key, passage.start], HEAD))
 
 
 def sentence_answers(hits: Sequence[Hit], k: int, calibration: Calibration | None) -> list[Answer]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from oreqa.answer import LIKELY, Answer
 from oreqa.core import Passage
+from oreqa.text.dates import first_date, without_dates
+from oreqa.text.releases import NO_NAME, VersionOrder, version_order
 from oreqa.text.rows import row_cells
 
 COMPARED_ANSWERS = 6
@@ -23,15 +26,25 @@ HEAD = 400
 
 _WORD = re.compile(r"[^\s,;()\"“”]+")
 _NUMBER = re.compile(r"\d+")
-_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
-_DATE = re.compile(r"(?<!\d)((?:19|20)\d\d)(?:[-/.](\d\d)(?:[-/.](\d\d))?)?(?!\d)")
-_DATED = ("date", "updated", "modified", "valid_from", "version")
+_NUMBERS = r"\d+(?:\.\d+)*(?:[-.]?(?:alpha|beta|rc|p)\d+|[a-z]\b)?"
+_NAMED = re.compile(rf"(?<![^\W_])(?:v|ver|version|rev|revision|release|edition)[ ._-]*({_NUMBERS})", re.IGNORECASE)
+_EDITION = re.compile(r"(?<!\d)(\d+(?:st|nd|rd|th))[ _-]edition\b", re.IGNORECASE)
+_DOTTED = re.compile(rf"(?:([^\W\d_]+)[ _-]*|(?<![^/]))v?((?=\d+\.\d){_NUMBERS})", re.IGNORECASE)
+_DATED = ("date", "updated", "modified", "valid_from")
 _REPLACES = re.compile(r"\b(?:replac|supersed|obsolet)(?:es|ing)\b", re.IGNORECASE)
 _REPLACED = re.compile(r"\b(?:replaced|superseded|obsoleted) by\b|\bno longer (?:valid|current)\b", re.IGNORECASE)
 _PAST = re.compile(r"\b(?:previous(?:ly)?|former(?:ly)?|earlier|old|older|originally|before|used to)\b", re.IGNORECASE)
 
 
-def current_first(question: str, answers: Sequence[Answer]) -> list[Answer]:
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The file that a passage's document comes from, and the document's first ``HEAD`` characters."""
+
+    source: str
+    head: str
+
+
+def current_first(question: str, answers: Sequence[Answer], origin: Callable[[Passage], Origin]) -> list[Answer]:
     """The answers, of like sentences that of the newer version of a document first, and contradictions side by side.
 
     Answers are marked with the document that is ``newer``, or that they are ``contradicted_by``: a mail is newer than what
@@ -43,7 +56,10 @@ def current_first(question: str, answers: Sequence[Answer]) -> list[Answer]:
             better, worse = ordered[place], ordered[behind]
             if not _are_like(better, worse):
                 continue
-            is_newer = _is_newer(better.passage, worse.passage)
+            origins = origin(better.passage), origin(worse.passage)
+            if origins[0].source == origins[1].source:
+                continue
+            is_newer = _is_newer((better.passage, worse.passage), origins)
             if is_newer is None:
                 ordered[place] = replace(better, contradicted_by=worse.passage.document_key)
                 ordered.insert(place + 1, replace(ordered.pop(behind), contradicted_by=better.passage.document_key))
@@ -51,7 +67,7 @@ def current_first(question: str, answers: Sequence[Answer]) -> list[Answer]:
                 ordered[behind] = replace(worse, newer=better.passage.document_key)
             else:
                 ordered[place] = replace(better, newer=worse.passage.document_key)
-                if not _asks_for(question, better.passage, worse.passage):
+                if not _asks_for(question, (better.passage, worse.passage), origins):
                     ordered.insert(place, ordered.pop(behind))
     return ordered
 
@@ -83,17 +99,19 @@ def _is_likely(answer: Answer) -> bool:
 def likely_answers(answers: Sequence[Answer], threshold: float) -> tuple[Answer, ...]:
     """The answers whose confidence is ``threshold`` or more, and those of other documents that they are marked with."""
     likely = [answer for answer in answers if (answer.confidence or 0.0) >= threshold]
-    marks = {
-        key for answer in likely for key in (answer.newer, answer.contradicted_by) if key != answer.passage.document_key
-    }
-    return tuple(
-        answer for answer in answers if answer in likely or (answer.passage.document_key in marks and not answer.newer)
-    )
+    marked = [_marking(answer, key, answers) for answer in likely for key in (answer.newer, answer.contradicted_by) if key]
+    return tuple(answer for answer in answers if answer in likely or answer in marked)
+
+
+def _marking(marked: Answer, key: str, answers: Sequence[Answer]) -> Answer | None:
+    """The first answer of a document that says otherwise than a ``marked`` one, and is itself not replaced."""
+    of_document = (answer for answer in answers if answer.passage.document_key == key and not answer.newer)
+    return next((answer for answer in of_document if _are_like(answer, marked)), None)
 
 
 def _are_like(first: Answer, second: Answer) -> bool:
-    """Whether the sentences of answers from two files say the same of something, but for other answers."""
-    if _file(first.passage) == _file(second.passage):
+    """Whether the sentences of answers from two documents say the same of something, but for other answers."""
+    if first.passage.document_key == second.passage.document_key:
         return False
     words = [_words(answer.sentence.text) for answer in (first, second)]
     differing = [set(words[0]) - set(words[1]), set(words[1]) - set(words[0])]
@@ -113,55 +131,107 @@ def _words(text: str) -> list[str]:
     return [words[0].lower(), *words[1:]] if words else []
 
 
-def _file(passage: Passage) -> str:
-    return passage.document_key.partition("#")[0]
-
-
-def _is_newer(first: Passage, second: Passage) -> bool | None:
+def _is_newer(passages: tuple[Passage, Passage], origins: tuple[Origin, Origin]) -> bool | None:
     """Whether the first of two documents is the newer version of the other; None if they are no versions of one."""
-    heads = _head(first), _head(second)
+    names = [_names(*pair) for pair in zip(passages, origins, strict=True)]
+    paths, titles = (origins[0].source, origins[1].source), (passages[0].title, passages[1].title)
+    differ_in_version = _without_versions(paths[0]) == _without_versions(paths[1])
+    is_series = not differ_in_version and _NUMBER.sub("", paths[0]) == _NUMBER.sub("", paths[1])  # chapter 1, chapter 2
+    may_be_versions = differ_in_version or is_series or (bool(titles[0]) and _are_alike(*titles))
     for pattern, is_first_newer in ((_REPLACES, True), (_REPLACED, False)):
-        says = [bool(pattern.search(head)) for head in heads]
-        if says[0] != says[1]:
-            return says[0] == is_first_newer
-    paths = _file(first), _file(second)
-    is_path_alike = _NUMBER.sub("#", paths[0]) == _NUMBER.sub("#", paths[1])
-    if not is_path_alike and not (first.title and _NUMBER.sub("", first.title) == _NUMBER.sub("", second.title)):
+        sentences = [_sentence_with(pattern, origin.head) for origin in origins]
+        is_said = [
+            bool(said) and ((may_be_versions and not is_series) or any(name in said for name in names[1 - place]))
+            for place, said in enumerate(sentences)
+        ]
+        if is_said[0] != is_said[1]:
+            return is_said[0] == is_first_newer
+    if not may_be_versions:
         return None
-    orders = [
-        *((_order(first.fields.get(name, "")), _order(second.fields.get(name, ""))) for name in _DATED),
-        *([(_numbers(paths[0]), _numbers(paths[1]))] if is_path_alike else []),
-        (_numbers(first.title), _numbers(second.title)),
-        (_date(heads[0]), _date(heads[1])),
-    ]
-    return next((left > right for left, right in orders if left and right and left != right), None)
+    orders = [] if is_series else [_is_later(*(_moment(p.fields.get(name, "")) for p in passages)) for name in _DATED]
+    orders.append(_is_higher(*(_versions(f"v{passage.fields.get('version', '')}") for passage in passages)))
+    for texts in (paths, titles):
+        if _without_versions(texts[0]) == _without_versions(texts[1]):
+            orders += [] if is_series else [_is_later(*map(first_date, texts))]
+            orders.append(_is_higher(*map(_versions, texts)))
+    orders += [] if is_series else [_is_later(*(first_date(origin.head) for origin in origins))]
+    return next((order for order in orders if order is not None), None)
 
 
-def _head(passage: Passage) -> str:
-    return passage.text[: max(0, HEAD - passage.start)]
+def _names(passage: Passage, origin: Origin) -> list[str]:
+    """What other documents may call a document, in small letters: its file's name and, of several words, its title."""
+    file = origin.source.rpartition("/")[2].lower()
+    stem = file.rpartition(".")[0]
+    return [name for name in (file, stem, passage.title.lower()) if name and (name == file or re.search(r"\w\W+\w|_", name))]
 
 
-def _date(text: str) -> tuple[int, ...]:
-    """The first date in a text; empty without."""
-    match = _DATE.search(text)
-    return tuple(int(part or 0) for part in match.groups()) if match else ()
+def _sentence_with(pattern: re.Pattern[str], text: str) -> str:
+    """The sentence that a pattern stands in, in small letters; empty without."""
+    match = pattern.search(text)
+    if match is None:
+        return ""
+    begin = max(text.rfind("\n", 0, match.start()), text.rfind(". ", 0, match.start())) + 1
+    end = re.compile(r"[.!?](?=\s)|\n|$").search(text, match.end())
+    return text[begin : end.start() if end else len(text)].lower()
 
 
-def _numbers(text: str) -> tuple[int, ...]:
-    """The numbers in a path or title, a year first."""
-    numbers = [int(number) for number in _NUMBER.findall(text)]
-    years = [int(year) for year in _YEAR.findall(text)]
-    return (*years[:1], *numbers)
+def _are_alike(first: str, second: str) -> bool:
+    """Whether two titles differ in versions, dates or numbers alone."""
+    return _without_versions(first) == _without_versions(second) or _NUMBER.sub("", first) == _NUMBER.sub("", second)
 
 
-def _order(field: str) -> tuple[int, ...]:
-    """What orders a field that dates a document: a date as mails have it, else its numbers."""
-    with suppress(Exception):  # the library can fail on a damaged date
-        return tuple(parsedate_to_datetime(field).utctimetuple())
-    return _numbers(field)
+def _versions(text: str) -> list[VersionOrder]:
+    """What orders the versions in a path or title: numbers behind "v", "version" and the like, editions, and dotted
+    numbers behind a name, as in "Python 3.11", but for "Chapter 1.2"."""
+    return [version_order(version.lower()) for _, _, version in _version_places(text)]
 
 
-def _asks_for(question: str, older: Passage, newer: Passage) -> bool:
-    """Whether a question is about the past, or holds a number that only the older version has in its name or head."""
-    numbers = [{*_NUMBER.findall(f"{_file(passage)} {passage.title} {_head(passage)}")} for passage in (older, newer)]
-    return bool(_PAST.search(question)) or bool({*_NUMBER.findall(question)} & (numbers[0] - numbers[1]))
+def _without_versions(text: str) -> str:
+    """A path or title with marks in the places of its versions and dates."""
+    parts, behind = [], 0
+    for start, end, _ in _version_places(text):
+        parts.append(without_dates(text[behind:start]))
+        behind = end
+    return "\0".join([*parts, without_dates(text[behind:])])
+
+
+def _version_places(text: str) -> list[tuple[int, int, str]]:
+    """Where versions stand in a text, first to last, with what they are."""
+    places = [(*match.span(1), match[1]) for pattern in (_NAMED, _EDITION) for match in pattern.finditer(text)]
+    dotted = (match for match in _DOTTED.finditer(text) if (match[1] or "").lower() not in NO_NAME)
+    places += [(*match.span(2), match[2]) for match in dotted]
+    apart: list[tuple[int, int, str]] = []
+    for start, end, version in sorted(places, key=lambda place: (place[0], -place[1])):
+        if (not apart or start >= apart[-1][1]) and not first_date(version):
+            apart.append((start, end, version))
+    return apart
+
+
+def _is_higher(first: list[VersionOrder], second: list[VersionOrder]) -> bool | None:
+    """Whether the first versions are the higher ones; None where they are equal or one text has none."""
+    return first > second if first and second and first != second else None
+
+
+def _is_later(first: tuple[int, ...], second: tuple[int, ...]) -> bool | None:
+    """Whether the first date is the later one, as far as both are said; None where they are equal or one is missing."""
+    said = min(len(first), len(second))
+    return first[:said] > second[:said] if first[:said] != second[:said] else None
+
+
+def _moment(field: str) -> tuple[int, ...]:
+    """The date in a field that dates a document, with its time in UTC where it has one."""
+    for read in (datetime.fromisoformat, parsedate_to_datetime):
+        with suppress(Exception):  # the library can fail on a damaged date
+            moment = read(field)
+            if ":" in field:
+                return (moment.astimezone(UTC) if moment.tzinfo else moment).timetuple()[:6]
+    return first_date(field)
+
+
+def _asks_for(question: str, passages: tuple[Passage, Passage], origins: tuple[Origin, Origin]) -> bool:
+    """Whether a question is about the past, or holds a number that only the first, the older, has in its name or head."""
+    older, newer = (
+        {*_NUMBER.findall(f"{origin.source} {passage.title} {origin.head}")}
+        for passage, origin in zip(passages, origins, strict=True)
+    )
+    return bool(_PAST.search(question)) or bool({*_NUMBER.findall(question)} & (older - newer))

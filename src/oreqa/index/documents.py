@@ -178,6 +178,18 @@ def stored_passages(database: sqlite3.Connection, ids: Iterable[int]) -> dict[in
     return passages
 
 
+def stored_beginning(
+    select: Callable[[str, Sequence[object]], list[tuple[Any, ...]]], passage_id: int, characters: int
+) -> tuple[str, str]:
+    """The source of the document that a passage belongs to, and the text of its passages up to so many ``characters``.
+    ``select`` is that of a snapshot."""
+    ((source, document),) = select(
+        "SELECT source, d.id FROM passages JOIN documents AS d ON d.id = document WHERE passages.id = ?", (passage_id,)
+    )
+    rows = select("SELECT start, text FROM passages WHERE document = ? ORDER BY id LIMIT ?", (document, _FIRST_PASSAGES))
+    return source, "\n\n".join(text[: max(0, characters - start)] for start, text in rows if start < characters)
+
+
 def stored_layout(select: Callable[[str, Sequence[object]], list[tuple[Any, ...]]], document: int) -> bytes:
     """Where the text of a PDF stands on its pages, packed; empty for others, and where the index was made before that was
     kept. ``select`` is that of a snapshot."""
@@ -185,6 +197,9 @@ def stored_layout(select: Callable[[str, Sequence[object]], list[tuple[Any, ...]
     rows = select("SELECT packed FROM layouts WHERE document = ?", (document,)) if is_kept else []
     return bytes(rows[0][0]) if rows else b""
 
+
+_FIRST_PASSAGES = 10
+"""Passages of a document's beginning that are read, at most."""
 
 _LISTED = 5
 """How many documents an error message lists at most."""

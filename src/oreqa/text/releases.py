@@ -26,7 +26,7 @@ _STAGES = {
     **dict.fromkeys(("p", "pl", "patch", "post", "sp", "hotfix", "rev"), 1),
 }  # fmt: skip
 """What the letters behind a version's numbers make of it: a draft that comes before the release, or a later one."""
-_NO_NAME = frozenset(
+NO_NAME = frozenset(
     ("appendix", "chapter", "clause", "example", "figure", "item", "part", "rule", "section", "step", "table")
 )
 
@@ -67,7 +67,7 @@ def release_of(heading: str) -> ReleaseHeading | None:
         parts_needed = 1 if match["bracket"] and not match["name"] else 2 if match["mark"] or match["bracket"] else 3
         if len(whole_date(heading[start:end])) < parts_needed:
             return None
-    if match["name"] and (not start or match["name"].strip().lower() in _NO_NAME):
+    if match["name"] and (not start or match["name"].strip().lower() in NO_NAME):
         return None
     order = version_order(match["version"])
     return ReleaseHeading(match.span("version"), (start, end), order, order[1] < 0)
