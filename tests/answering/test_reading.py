@@ -89,7 +89,14 @@ class SpansByPassage(Spans):
     ) -> list[Reading]:
         texts = [[text for _, text in of_question] for of_question in passages]
         spans = [
-            Span(answer, text.index(answer), text.index(answer) + len(answer), number, 0.0, {"passage_logit": 0.0, "span": 0.0})
+            Span(
+                answer,
+                text.index(answer),
+                text.index(answer) + len(answer),
+                number,
+                0.0,
+                {"passage_logit": 0.0, "span": 0.0},
+            )
             for number, text in enumerate(texts[0])
             for answer in [next((each for each in self.texts if each in text), "")]
             if answer

@@ -58,5 +58,6 @@ def test_a_question_about_something_else_is_not_answered() -> None:
     assert latest_release("What is the latest version of Muninn with dark mode?", passages()) is None
     assert latest_release("When was the latest version released?", passages(LOG.replace(" (2026-03-11)", ""))) is None
     assert latest_release("What is the latest version?", passages("# Plan\n\n## 4.1.0\n\nText.\n\n## Rest\n\nText.")) is None
+    assert latest_release("What was the version of Muninn before the latest?", passages()) is None
     assert not asks_for_latest("What is the latest news about the fair?")
     assert not asks_for_latest("Which version adds dark mode?")

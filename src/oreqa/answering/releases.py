@@ -9,7 +9,7 @@ from oreqa.core import Passage, Sentence
 from oreqa.index.lexical import words
 from oreqa.text.comparing import FREE
 from oreqa.text.releases import ReleaseHeading, release_of
-from oreqa.text.stop_words import STOP_WORDS, WORD
+from oreqa.text.stop_words import WORD
 
 MIN_RELEASES = 2
 """Headings that are versions, at least, of a change log."""
@@ -58,7 +58,7 @@ def _release(passage: Passage) -> ReleaseHeading | None:
 def _is_about(question: str, first: Passage) -> bool:
     path = "/".join(first.document_key.split("/")[-2:])
     head = set(words(f"{path} {first.title} {first.heading.partition(' > ')[0]}", "en"))
-    rest = [word for word in _asked(question) if word not in STOP_WORDS | FREE | _SAID]
+    rest = [word for word in _asked(question) if word not in FREE | _SAID]
     return all(set(words(word, "en")) <= head for word in rest)
 
 

@@ -56,7 +56,7 @@ def _stems(text: str) -> list[str]:
 
 
 class _Question:
-    """A question about one table; ``known`` are the places of its words that the table accounts for."""
+    """A question about one table; ``understood`` are the places of its words that the table accounts for."""
 
     def __init__(self, question: str, table: WholeTable, relates: Callable[[str], bool]) -> None:
         self.written = WORD.findall(question)
@@ -64,7 +64,7 @@ class _Question:
         self.stems = [(_stems(word) or [word])[0] for word in self.words]
         self.table, self.relates = table, relates
         self.head = set(_stems(" ".join(_PARTS.findall(_CAMEL.sub(" ", table.head)))))
-        self.known: set[int] = set()
+        self.understood: set[int] = set()
         self.columns = {name: _stems(_CAMEL.sub(" ", _UNIT.sub(" ", name))) for name in table.columns}
         self.cells = {name: [row.cell(name) for row in table.rows] for name in table.columns}
         self.numeric = {name for name, cells in self.cells.items() if quantities(cells)}
@@ -77,7 +77,7 @@ class _Question:
         return self._extreme(extremes[0]) if extremes else None
 
     def _count(self, begin: int) -> Result | None:
-        self.known |= {begin - 2, begin - 1}
+        self.understood |= {begin - 2, begin - 1}
         while self.words[begin : begin + 1] in (["of"], ["the"]):
             begin += 1
         noun = self._noun(begin)
@@ -97,7 +97,7 @@ class _Question:
         return Result("count", tuple(rows), "", column or "", len(self.table.rows))
 
     def _extreme(self, at: int) -> Result | None:
-        self.known.add(at)
+        self.understood.add(at)
         value, lowest, named = self._value_column(at)
         if value is None or (self.words[at] in ("latest", "earliest") and not are_dates(self.cells[value])):
             return None
@@ -120,13 +120,13 @@ class _Question:
         """The column that is compared, whether its lowest value is asked for, and where the question names it."""
         pair = TWO_WORDS.get((self.words[at], " ".join(self.words[at + 1 : at + 2])))
         if pair:
-            self.known.add(at + 1)
+            self.understood.add(at + 1)
         lowest = self.words[at] in LOWEST
         highest_of, lowest_of = pair or HIGHEST.get(self.words[at]) or LOWEST[self.words[at]]
         mentions = {name: place for name in self.numeric if (place := self._mention(name)) is not None}
         if mentions:
             name = min(mentions, key=lambda name: (-len(self.columns[name]), mentions[name] < at, abs(mentions[name] - at)))
-            self.known |= set(range(mentions[name], mentions[name] + len(self.columns[name])))
+            self.understood |= set(range(mentions[name], mentions[name] + len(self.columns[name])))
             return name, lowest or bool(_stem_set(lowest_of) & {*self.columns[name]}), mentions[name]
         for names, is_lowest in ((highest_of, False), (lowest_of, True)):
             fitting = [name for name, stems in self.columns.items() if name in self.numeric and _stem_set(names) & {*stems}]
@@ -153,7 +153,7 @@ class _Question:
         ]
         if len(fitting) != 1:
             return None
-        self.known |= set(range(place + 1 - len(self.columns[fitting[0]]), place + 1))
+        self.understood |= set(range(place + 1 - len(self.columns[fitting[0]]), place + 1))
         return fitting[0]
 
     def _answer_column(self, at: int, value: str, named: int | None) -> str | None:
@@ -161,16 +161,18 @@ class _Question:
         dates = [name for name, cells in self.cells.items() if are_dates(cells)]
         if "when" in self.words:
             return value if value in dates else dates[0] if len(dates) == 1 else None
-        asked = next((n for n in range(at) if n not in self.known and not self._says_nothing(n)), None)
+        asked = next((n for n in range(at) if n not in self.understood and not self._says_nothing(n)), None)
         if asked is not None or "who" in self.words:
             return (asked is not None and self._column_at(self._noun(asked) or asked)) or self._label(value)
-        if named is not None and (named < at or all(n in self.known or self._says_nothing(n) for n in range(at, named))):
+        if named is not None and (
+            named < at or all(n in self.understood or self._says_nothing(n) for n in range(at, named))
+        ):
             return value
         noun = self._noun(at + 1)
         return (noun is not None and self._column_at(noun)) or self._label(value)
 
     def _says_nothing(self, place: int) -> bool:
-        return self.words[place] in STOP_WORDS or self.words[place] in FREE
+        return self.words[place] in FREE
 
     def _label(self, value: str) -> str | None:
         texts = [name for name in self.table.columns if name not in self.numeric and name != value]
@@ -184,7 +186,7 @@ class _Question:
         """The place of the last of the words from ``begin`` on that are neither stop words nor verbs; None without any."""
         end = begin
         while end < len(self.words) and not (
-            self.words[end] in STOP_WORDS or (self.words[end] in FREE - ROW_WORDS) or end in self.known
+            self.words[end] in STOP_WORDS or (self.words[end] in FREE - ROW_WORDS) or end in self.understood
         ):
             end += 1
         return end - 1 if end > begin else None
@@ -199,7 +201,7 @@ class _Question:
                 columns = values.get(tuple(self.stems[begin : begin + size]))
                 if (
                     not columns
-                    or places & self.known
+                    or places & self.understood
                     or all(map(self._in_head, places))
                     or (size == 1 and not self._may_be_value(begin, columns))
                 ):
@@ -212,9 +214,9 @@ class _Question:
                 if len(cells) == 1 and self._is_key(name):
                     return None  # the question is about the one thing of a row
                 rows = [row for row in rows if row.cell(name) in cells]
-                self.known |= places
+                self.understood |= places
                 if (place := self._mention(name)) is not None:
-                    self.known |= set(range(place, place + len(self.columns[name])))
+                    self.understood |= set(range(place, place + len(self.columns[name])))
         return rows
 
     def _may_be_value(self, place: int, columns: Mapping[str, Collection[str]]) -> bool:
@@ -230,7 +232,7 @@ class _Question:
     def _all_known(self) -> bool:
         """Whether the table accounts for every word that says something."""
         names = {stem for stems in self.columns.values() for stem in stems}
-        unknown = [place for place in range(len(self.words)) if place not in self.known]
+        unknown = [place for place in range(len(self.words)) if place not in self.understood]
         if any(self.words[place] in RESTRICTING for place in unknown):
             return False
         rest = [p for p in unknown if not (self._says_nothing(p) or self._in_head(p) or self.stems[p] in names)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from oreqa.text.stop_words import WORD
+from oreqa.text.stop_words import STOP_WORDS, WORD
 
 _AGE, _PRICE, _WEIGHT, _HEIGHT = ("age",), ("price", "cost", "fee"), ("weight", "mass"), ("height", "elevation")
 _LENGTH, _SPEED = ("length", "duration", "distance"), ("speed", "velocity")
@@ -34,22 +34,30 @@ TWO_WORDS: dict[tuple[str, str], Columns] = {
     ("most", "recent"): (_DATE, ()),
 }
 
+_HARMLESS_LIST = """\
+a an the is are was were be been being am do does did done has have had having in of at on to for from with by as into among
+across what which who whom whose when where how many much there here it its they their them this these that those all ever
+take takes taken took get gets got gave given make makes made use uses used called"""
+
 _FREE_LIST = """\
 work works live lives lie lies locate located situated belong belongs come comes exist exists cost costs weigh weighs list
 lists listed table tables file column columns data dataset rate recorded value values total altogether give given show shown
 contain contains include included name named tell"""
 
 _RESTRICTING_LIST = """\
-first last not no never without except than more less over under above below before after between second third neither only
-other others another both each every top average mean median sum difference ratio until since during like almost up"""
+first last not no never without except than more less over under above below before after between second third neither
+only other others another both each every top average mean median sum difference ratio until since during like almost up
+excluding exclude excludes excluded lacking lack missing minus non outside beyond apart aside older younger larger
+smaller higher lower bigger earlier later half percent percentage proportion share typical typically t cant dont isnt
+arent wasnt werent doesnt didnt hasnt havent"""
 
 ROW_WORDS = frozenset({"row", "rows", "entry", "entries", "record", "records", "line", "lines"})
 
-FREE = ROW_WORDS | frozenset(_FREE_LIST.split())
-"""Words that set no condition, as stop words."""
+FREE = ROW_WORDS | frozenset(_FREE_LIST.split()) | frozenset(_HARMLESS_LIST.split())
+"""Words that set no condition."""
 
-RESTRICTING = frozenset(_RESTRICTING_LIST.split())
-"""Words that set a condition which is not understood, or ask for something else."""
+RESTRICTING = frozenset(_RESTRICTING_LIST.split()) | (STOP_WORDS - FREE)
+"""Words that set a condition which is not understood, or ask for something else: the "t" of "don't", and stop words, too."""
 
 
 def asks_to_compute(question: str) -> bool:
