@@ -48,21 +48,34 @@ class AnswerBlock:
         return "\n".join(f"[...]\n{piece.text}" if piece.cut else piece.text for piece in self.pieces)
 
 
-Operation = Literal["count", "highest", "lowest"]
+Operation = Literal["count", "highest", "lowest", "latest"]
 
 
 @dataclass(frozen=True, slots=True)
 class Computation:
-    """How an answer was computed from the rows of a table, of which so many were ``looked_at``.
+    """How an answer was computed from the rows of a table, or the ``latest`` release from the headings of a change log, of
+    which so many were ``looked_at``.
 
-    The ``rows`` prove it, each a sentence in its passage: those that were counted, or that hold the highest or lowest value.
-    ``column`` is the one that was compared, or whose different values were counted, if any.
+    The ``rows`` prove it, each a sentence in its passage: those that were counted, or that hold the highest or lowest value,
+    or the heading of the latest release. ``column`` is the one that was compared, or whose different values were counted,
+    if any; "version" of releases.
     """
 
     operation: Operation
     column: str
     rows: tuple[tuple[Passage, Sentence], ...]
     looked_at: int
+
+    @property
+    def basis(self) -> str:
+        """What was looked at, in words.
+
+        Examples:
+            >>> Computation("highest", "age", (), 3).basis, Computation("latest", "version", (), 2).basis
+            ('3 rows of a table', '2 headings of a change log')
+        """
+        unit, place = ("heading", "a change log") if self.operation == "latest" else ("row", "a table")
+        return f"{self.looked_at:,} {unit}{'' if self.looked_at == 1 else 's'} of {place}"
 
 
 SURE, LIKELY = 0.7, 0.4

@@ -50,7 +50,7 @@ def test_the_highest_version_answers(question: str, answer: str) -> None:
     assert latest.text == answer == text[latest.start : latest.end]
     assert latest.sentence.text == "4.10.0 (2026-03-11)"
     assert latest.computation is not None
-    assert (latest.computation.looked_at, latest.computation.column) == (3, "version")
+    assert latest.computation.basis == "3 headings of a change log"
 
 
 def test_a_question_about_something_else_is_not_answered() -> None:

@@ -52,7 +52,7 @@ def test_a_computed_answer_with_the_first_rows_that_prove_it() -> None:
     assert ROWS_SHOWN == 3
     assert [line.rstrip() for line in file.getvalue().splitlines()] == [
         "computed 4",
-        "     counted: 4 of 9 rows",
+        "     counted: 4 of 9 rows of a table",
         *(line for number, text in enumerate(texts[:3], 1) for line in (
             f"     {text}", f"     staff.csv#{number}  {('Anna', 'Ben', 'Carl')[number - 1]}")),
         "     ... and 1 more",
@@ -76,7 +76,17 @@ def test_a_computed_answer_says_what_was_compared() -> None:
     answer = Answer("Carl", 6, 10, None, row[1], row[0], 0.0, {}, form="computed", computation=computation)
     file = io.StringIO()
     Console(file=file, width=60).print(render_answer(answer), crop=False)
-    assert "the highest age of 6 rows" in file.getvalue()
+    assert "the highest age of 6 rows of a table" in file.getvalue()
+
+
+def test_a_latest_release_says_that_headings_were_compared() -> None:
+    text = "4.10.1 (2026-05-02)"
+    row = (Passage("CHANGELOG.md", "Changes", "", text, 0, len(text), ()), Sentence(text, 0, len(text)))
+    computation = Computation("latest", "version", (row,), 6)
+    answer = Answer("4.10.1", 0, 6, None, row[1], row[0], 0.0, {}, form="computed", computation=computation)
+    file = io.StringIO()
+    Console(file=file, width=60).print(render_answer(answer), crop=False)
+    assert "the latest version of 6 headings of a change log" in file.getvalue()
 
 
 def test_an_older_and_a_contradicted_answer_are_marked() -> None:

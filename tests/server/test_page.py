@@ -162,6 +162,8 @@ def computed(shop: Shop) -> None:
     shop.ask({**row, "computation": {"operation": "count", "column": None, "rows": rows, "looked_at": 40}})
     assert shop.browser.texts(".answer summary") == ["Counted in 40 rows of a table"]
     assert "Right" not in shop.browser.texts(".answer button")
+    shop.ask({**row, "computation": {"operation": "latest", "column": "version", "rows": rows[:1], "looked_at": 40}})
+    assert shop.browser.texts(".answer summary") == ["The latest version in 40 headings of a change log"]
 
 
 def none(shop: Shop) -> None:

@@ -210,7 +210,7 @@ def _given(answers: Sequence[Answer], threshold: float) -> tuple[Stage, str]:
     """Whether the first answer is given: it is likely enough, or says otherwise than one that is."""
     answer = answers[0]
     if answer.computation:
-        return "answered", f"“{answer.text}” was computed from {answer.computation.looked_at} rows of a table."
+        return "answered", f"“{answer.text}” was computed from {answer.computation.basis}."
     if answer.confidence is None:
         return "answered", f"“{answer.text}” comes first. These models give no probability, and so refuse nothing."
     likely, needed = f"“{answer.text}” comes first, with {answer.percent}", f"{100 * threshold:.0f}%"

@@ -42,7 +42,7 @@ def latest_release(question: str, passages: Sequence[Passage]) -> Answer | None:
         return None
     heading = passage.text.partition("\n")[0]
     sentence = Sentence(heading, passage.start, passage.start + len(heading))
-    computation = Computation("highest", "version", ((passage, sentence),), len(releases))
+    computation = Computation("latest", "version", ((passage, sentence),), len(releases))
     start, end = passage.start + place[0], passage.start + place[1]
     return Answer(
         heading[slice(*place)], start, end, None, sentence, passage, 0.0, {}, form="computed", computation=computation

@@ -70,7 +70,7 @@ def _computation_parts(computation: Computation) -> Iterator[RenderableType]:
 
     from oreqa.cli.console import Indented, SourceLine
 
-    number, rows = len(computation.rows), f"{computation.looked_at} rows"
+    number, rows = len(computation.rows), computation.basis
     if computation.operation == "count":
         said = f"{number} different values of {computation.column}" if computation.column else f"{number}"
         yield Indented(Text(f"counted: {said} of {rows}", "dim"), 5)

@@ -85,8 +85,9 @@ function windows(rows) {
 
 function computed({ operation, column, rows, looked_at }) {
 	const what = operation !== "count" ? `The ${operation} ${column}` : column ? `The different values of ${column}` : "Counted";
+	const basis = operation === "latest" ? `${counted(looked_at, "heading")} of a change log` : `${counted(looked_at, "row")} of a table`;
 	return el("details", { open: rows.length <= SHOWN_ROWS },
-		el("summary", `${what} in ${counted(looked_at, "row")} of a table`),
+		el("summary", `${what} in ${basis}`),
 		el("ul", rows.map((row) => el("li", { dir: "auto" }, row.text))));
 }
 
