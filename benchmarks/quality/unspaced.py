@@ -1,4 +1,4 @@
-"""Lexical search in writing without blanks: characters, pairs of neighbours, and both, as oreqa takes them.
+"""Lexical search in writing without spaces: characters, pairs of neighbours, and both, as oreqa takes them.
 
 Run:  python benchmarks/quality/unspaced.py --work runs/own --name after
 

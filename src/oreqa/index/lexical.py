@@ -20,7 +20,7 @@ from oreqa.errors import InputError
 if TYPE_CHECKING:
     from bm25s import BM25
 
-# Characters of writing without blanks: Chinese, kana; Thai, Lao, Burmese, Khmer with their vowel signs. In a run of them
+# Characters of writing without spaces: Chinese, kana; Thai, Lao, Burmese, Khmer with their vowel signs. In a run of them
 # each is a word, and so is each pair; everything else is cut at what is not a letter or a digit.
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\u0e01-\u0e4f\u0e81-\u0ecf\u1000-\u1049\u1780-\u17d3"
 _RUN = re.compile(rf"[{_UNSPACED}]+")
@@ -49,7 +49,7 @@ _LANGUAGE = re.compile(
 def words(text: str, language: str) -> list[str]:
     """The stemmed words of a text, in order: lower case, accents and punctuation left out.
 
-    Of Chinese, Japanese, Thai and other writing without blanks they are the characters and pairs of neighbours.
+    Of Chinese, Japanese, Thai and other writing without spaces they are the characters and pairs of neighbours.
     """
     if not text.isascii():
         text = _POWER.sub(" ", text)

@@ -15,7 +15,7 @@ from itertools import pairwise
 LONGEST_WORD = 200
 """Longest word, in characters. Longer strings are data, and an answer may be a part of them."""
 
-# Letters, digits, underscores and accents, but no ideographs: they are written without blanks between words.
+# Letters, digits, underscores and accents, but no ideographs: they are written without spaces between words.
 _RUN = "(?:[^\\W\u2e80-\u2fdf\u3005-\u3007\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]|[\u0300-\u036f])+"
 _JOINT = r"(?:\.(?!(?<=\d\.)[A-Z])|[@&\\-]|\+\+?|:(?::|//|\\)?|/[.~]?|(?<=\d),(?=\d{3}(?!\d)))"
 _FRONT = r"(?:--?|(?:\.\.?|~)?/\.?|[.@$€£¥#])"

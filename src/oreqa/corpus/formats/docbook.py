@@ -125,32 +125,32 @@ class _Page:
     def _tags(self, element: Any, name: str, level: int) -> tuple[str, str | None]:
         """The tags before and behind an element; None behind one whose children are not read."""
         parent = element.getparent()
-        of = "" if parent is None else parent.tag.rpartition("}")[2]
+        parent_name = "" if parent is None else parent.tag.rpartition("}")[2]
         if name in ("title", "refname"):
-            outer = of if of not in _INFO else parent.getparent().tag.rpartition("}")[2]
-            if outer in _CAPTIONED or of in _HTML:
+            outer = parent_name if parent_name not in _INFO else parent.getparent().tag.rpartition("}")[2]
+            if outer in _CAPTIONED or parent_name in _HTML:
                 return "<p class=title>", "</p>"
             if not self.title and level <= 1:
                 self.title = " ".join("".join(element.itertext()).split())
                 return (f"<p>{escape(self.title)}</p>" if name == "refname" else ""), None
-            if name == "refname" or of == "refnamediv":
+            if name == "refname" or parent_name == "refnamediv":
                 return "<p>", "</p>"
             return f"<h{min(max(level, 1), 6)}>", f"</h{min(max(level, 1), 6)}>"
         if name in _INFO:
             return "<div>", "</div>"
-        if name == "listitem" and of in ("varlistentry", "glossentry"):
+        if name == "listitem" and parent_name in ("varlistentry", "glossentry"):
             return "<dd>", "</dd>"
         if name == "footnote":
             return " (", ")"
         if name == "thead":
             return "", ""
         if name == "entry":
-            tag = "th" if of == "row" and parent.getparent().tag.rpartition("}")[2] == "thead" else "td"
+            tag = "th" if parent_name == "row" and parent.getparent().tag.rpartition("}")[2] == "thead" else "td"
             rows = int(element.get("morerows", "0")) + 1 if element.get("morerows", "0").isdecimal() else 1
             return f"<{tag} rowspan={rows}>", f"</{tag}>"
         if name == "ulink" and element.get("url") and not "".join(element.itertext()).strip():
             return escape(element.get("url")), None
-        if name in ("guisubmenu", "guimenuitem") and of == "menuchoice":
+        if name in ("guisubmenu", "guimenuitem") and parent_name == "menuchoice":
             return " > ", ""
         if name == "sbr":
             return "<br>", None

@@ -160,7 +160,7 @@ def token_span(tokens: Tokens, start: int, end: int) -> tuple[int, int] | None:
 _WORD = re.compile(
     "[^\\W\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]|[\u0300-\u036f]"
 )
-"""Characters of words: none of scripts that are written without blanks between words, where each token counts as a word."""
+"""Characters of words: none of scripts that are written without spaces between words, where each token counts as a word."""
 
 
 def _word_numbers(text: str, offsets: NDArray[np.int32]) -> NDArray[np.int32]:
