@@ -70,6 +70,11 @@ def said(question: str, *answers: Answer) -> list[tuple[str, str, str]]:
             leave("26", "a-14/leave.md", title="Leave - Rules 14.0.6"),
             leave("30", "a-16/leave.md", title="Leave - Rules 16.0"),
         ),
+        (leave("26", "llvm-14-doc/leave.html"), leave("30", "llvm-16-doc/leave.html")),
+        (
+            leave("26", "a-1/b.html", title="A - LLVM 9 documentation"),
+            leave("30", "a-2/b.html", title="A - LLVM 15 documentation"),
+        ),
         (leave("26", "a.md", title="Leave, May 2024"), leave("30", "b.md", title="Leave, March 2025")),
         (leave("26", "a.md", title="Rules, 2nd edition"), leave("30", "b.md", title="Rules, 3rd edition")),
         (

@@ -30,6 +30,7 @@ _NUMBERS = r"\d+(?:\.\d+)*(?:[-.]?(?:alpha|beta|rc|p)\d+|[a-z]\b)?"
 _NAMED = re.compile(rf"(?<![^\W_])(?:v|ver|version|rev|revision|release|edition)[ ._-]*({_NUMBERS})", re.IGNORECASE)
 _EDITION = re.compile(r"(?<!\d)(\d+(?:st|nd|rd|th))[ _-]edition\b", re.IGNORECASE)
 _DOTTED = re.compile(rf"(?:([^\W\d_]+)[ _-]*|(?<![^/]))v?((?=\d+\.\d){_NUMBERS})", re.IGNORECASE)
+_DOCUMENTATION = re.compile(r"([^\W\d_]+)[ _-]*(\d+)[ _-]doc(?:s|umentation)?(?![^\W_])", re.IGNORECASE)
 _DATED = ("date", "updated", "modified", "valid_from")
 _REPLACES = re.compile(r"\b(?:replac|supersed|obsolet)(?:es|ing)\b", re.IGNORECASE)
 _REPLACED = re.compile(r"\b(?:replaced|superseded|obsoleted) by\b|\bno longer (?:valid|current)\b", re.IGNORECASE)
@@ -181,8 +182,8 @@ def _are_alike(first: str, second: str) -> bool:
 
 
 def _versions(text: str) -> list[VersionOrder]:
-    """What orders the versions in a path or title: numbers behind "v", "version" and the like, editions, and dotted
-    numbers behind a name, as in "Python 3.11", but for "Chapter 1.2"."""
+    """What orders the versions in a path or title: numbers behind "v", "version" and the like, editions, and numbers
+    behind a name, dotted or before "documentation", as in "Python 3.11" and "LLVM 14 documentation", not "Chapter 1.2"."""
     return [version_order(version.lower()) for _, _, version in _version_places(text)]
 
 
@@ -198,8 +199,8 @@ def _without_versions(text: str) -> str:
 def _version_places(text: str) -> list[tuple[int, int, str]]:
     """Where versions stand in a text, first to last, with what they are."""
     places = [(*match.span(1), match[1]) for pattern in (_NAMED, _EDITION) for match in pattern.finditer(text)]
-    dotted = (match for match in _DOTTED.finditer(text) if (match[1] or "").lower() not in NO_NAME)
-    places += [(*match.span(2), match[2]) for match in dotted]
+    named = (match for pattern in (_DOTTED, _DOCUMENTATION) for match in pattern.finditer(text))
+    places += [(*match.span(2), match[2]) for match in named if (match[1] or "").lower() not in NO_NAME]
     apart: list[tuple[int, int, str]] = []
     for start, end, version in sorted(places, key=lambda place: (place[0], -place[1])):
         if (not apart or start >= apart[-1][1]) and not first_date(version):
