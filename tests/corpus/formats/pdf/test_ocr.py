@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
@@ -17,6 +20,12 @@ from oreqa.errors import DocumentError
 PAGES = (
     ("Opening hours", "The museum opens at nine and closes at half past five.", "On Mondays it stays closed all day long."),
     ("Tickets", "A ticket for one adult costs twelve euros.", "Children below six years of age pay nothing."),
+)
+
+LONG = (
+    "Most of what visitors see of the Great Wall was built under the Ming",
+    "dynasty, between the fourteenth and the seventeenth century. A survey",
+    "put the length of all walls of all dynasties at 21196 kilometres.",
 )
 
 
@@ -55,11 +64,57 @@ def test_pictures_that_are_named_are_read(tmp_path: Path, name: str, kind: str, 
 
 
 @pytest.mark.system
-@pytest.mark.parametrize("degrees", [90, 180, 270])
-def test_pages_that_lie_on_their_side_or_upside_down_are_read(tmp_path: Path, degrees: int) -> None:
-    picture(PAGES[0]).rotate(degrees, expand=True).save(tmp_path / "scan.pdf", resolution=150)
+@pytest.mark.parametrize("degrees", [0, 90, 180, 270])
+@pytest.mark.parametrize("lines", [PAGES[0], LONG])
+def test_pages_are_read_however_they_lie(tmp_path: Path, degrees: int, lines: tuple[str, ...]) -> None:
+    picture(lines).rotate(degrees, expand=True).save(tmp_path / "scan.pdf", resolution=150)
     (document,) = read_documents(tmp_path / "scan.pdf")
-    assert document.text.split() == [word for line in PAGES[0] for word in line.split()]
+    assert document.text.split() == [word for line in lines for word in line.split()]
+
+
+def scores_by_turns(scores: dict[int, float], sideways: bool) -> Callable[[ocr.Picture], SimpleNamespace]:
+    """An engine that reads lines with these scores, by the quarter turns that were made to a picture of 40 to 30."""
+    picture = blank()
+
+    def recognize(turned: ocr.Picture) -> SimpleNamespace:
+        turns = next(turns for turns in range(4) if np.array_equal(np.rot90(picture, turns), turned))
+        box = np.array([[0, 0], [9, 0], [9, 1], [0, 1]], float)
+        boxes = [box[:, ::-1] if sideways != bool(turns % 2) else box] * 3
+        return SimpleNamespace(txts=("a",) * 3, boxes=boxes, scores=(scores[turns],) * 3)
+
+    return recognize
+
+
+def blank() -> ocr.Picture:
+    return np.arange(40 * 30 * 3, dtype=np.uint8).reshape(40, 30, 3)
+
+
+@pytest.mark.parametrize(
+    ("sideways", "scores", "turns", "readings"),
+    [
+        (False, {0: 0.95}, 0, 1),
+        (False, {0: 0.6, 2: 0.95}, 2, 2),
+        (False, {0: 0.6, 2: 0.5}, 0, 2),  # a poor scan, upright
+        (True, {0: 0.95, 1: 0.97}, 1, 2),
+        (True, {0: 0.6, 3: 0.95}, 3, 2),
+        (True, {0: 0.6, 3: 0.5, 1: 0.6}, 1, 3),
+    ],
+)
+def test_pages_are_turned_by_the_shape_and_the_scores_of_their_lines(
+    monkeypatch: pytest.MonkeyPatch, sideways: bool, scores: dict[int, float], turns: int, readings: int
+) -> None:
+    asked = []
+    recognize = scores_by_turns(scores, sideways)
+    monkeypatch.setattr(ocr, "_recognize", lambda picture: asked.append(1) or recognize(picture))  # type: ignore[func-returns-value]
+    picture, recognized = ocr._upright(blank())
+    assert np.array_equal(picture, np.rot90(blank(), turns))
+    assert recognized.scores[0] == scores[turns]
+    assert len(asked) == readings
+
+
+def test_a_page_without_a_line_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ocr, "_recognize", lambda picture: SimpleNamespace(txts=None, boxes=None, scores=None))
+    assert np.array_equal(ocr._upright(blank())[0], blank())
 
 
 def test_without_the_extra_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

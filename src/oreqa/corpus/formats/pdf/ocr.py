@@ -36,8 +36,10 @@ _LIKE = 0.25
 _CERTAIN = 0.5
 """The lowest score of a line that is read."""
 
+_UPRIGHT = 0.85
+"""The score that most of the longest lines have if they are read upright; 0.5 to 0.75 is usual for lines upside down."""
 _JUDGED = 9
-"""How many lines say which way up a page is."""
+"""How many of the longest lines say how a page lies."""
 
 
 def is_installed() -> bool:
@@ -52,14 +54,8 @@ def recognize_lines(page: pdfium.PdfPage, number: int, before_page: Callable[[],
     ``before_page`` is called first: a page takes seconds and gigabytes.
     """
     before_page()
-    import numpy as np  # here, since a child that reads no scan does without it
-
     scale = _DPI / _POINTS
-    picture = page.render(scale=scale).to_numpy()[:, :, :3]
-    recognized = _recognize(picture)
-    if recognized.txts and (turns := _quarter_turns(picture, recognized.boxes)):
-        picture = np.ascontiguousarray(np.rot90(picture, turns))
-        recognized = _recognize(picture)
+    picture, recognized = _upright(page.render(scale=scale).to_numpy()[:, :, :3])
     height = picture.shape[0] / scale
     lines: list[Line] = []
     for box, text, score in (
@@ -78,26 +74,39 @@ def recognize_lines(page: pdfium.PdfPage, number: int, before_page: Callable[[],
     return lines, height
 
 
+def _upright(picture: Picture) -> tuple[Picture, Any]:
+    """A picture, turned so that its text is upright, and what is recognized in it."""
+    import numpy as np  # here, since a child that reads no scan does without it
+
+    recognized = _recognize(picture)
+    if not recognized.txts:
+        return picture, recognized
+    sideways, certainty = _judged(recognized)
+    upside_down = certainty < _UPRIGHT
+    if not sideways and not upside_down:
+        return picture, recognized
+    # Lines that are higher than wide are read after a quarter turn to the left.
+    turned = np.ascontiguousarray(np.rot90(picture, sideways + 2 * upside_down))
+    again = _recognize(turned)
+    if upside_down and not (again.txts and _judged(again)[1] > certainty):  # a poor scan
+        if not sideways:
+            return picture, recognized
+        turned = np.ascontiguousarray(np.rot90(picture))
+        again = _recognize(turned)
+    return turned, again
+
+
 def _recognize(picture: Picture) -> Any:
-    return _engine()(picture, use_det=True, use_cls=True, use_rec=True)
+    # Without the engine's own judgement of which lines are upside down, which is often wrong about long ones.
+    return _engine()(picture, use_det=True, use_cls=False, use_rec=True, text_score=_CERTAIN / 10)
 
 
-def _quarter_turns(picture: Picture, boxes: Picture) -> int:
-    """How many quarter turns to the left set a picture's text upright: by the shapes of its longest lines, and by what the
-    engine says of which are upside down."""
-    import numpy as np
-
-    longest = sorted(boxes, key=lambda box: float(np.ptp(box, axis=0).max()), reverse=True)[:_JUDGED]
-    sideways = sum(float(width) < float(height) for width, height in (np.ptp(box, axis=0) for box in longest)) * 2 > len(
-        longest
-    )
-    upside_down = 0
-    for box in longest:
-        left, top, right, bottom = (max(0, int(edge)) for edge in (*box.min(axis=0), *box.max(axis=0)))
-        line = np.ascontiguousarray(np.rot90(picture[top : bottom + 1, left : right + 1], sideways))
-        (label, _), *_ = _engine()(line, use_det=False, use_cls=True, use_rec=False).cls_res
-        upside_down += label == "180"
-    return sideways + 2 * (2 * upside_down > len(longest))
+def _judged(recognized: Any) -> tuple[bool, float]:
+    """Whether most of the longest lines are higher than wide, and the median of their scores."""
+    sizes = (map(float, box.max(axis=0) - box.min(axis=0)) for box in recognized.boxes)
+    lines = [(*size, score) for size, score in zip(sizes, recognized.scores, strict=True)]
+    longest = sorted(lines, key=lambda line: -max(line[:2]))[:_JUDGED]
+    return 2 * sum(width < height for width, height, _ in longest) > len(longest), median(score for *_, score in longest)
 
 
 @lru_cache(maxsize=1)
