@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,27 @@ def test_files_of_which_too_little_comes_through_are_named(
     assert told == report.warnings == [f"{file}: only 5% of the words came through (10 of 200)" for file in files]
     sizes = [file.stat().st_size for file in files]
     assert seen == [(file.name, sum(sizes[:place]), sum(sizes)) for place, file in enumerate(files)]
+
+
+@pytest.mark.parametrize("name", ["one.json", "one.txt", "rows.csv"])
+def test_how_much_of_a_large_file_is_done(tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setattr("oreqa.index.writer.BATCH_PASSAGES", 40)
+    lines = [f"The fox number {number} ran over a hill and slept in a house." for number in range(200)]
+    text = {"one.json": json.dumps([{"text": line} for line in lines]), "rows.csv": "\n".join(["text", *lines])}
+    (tmp_path / name).write_text(text.get(name, "\n\n".join(lines)))
+    (tmp_path / "small.md").write_text("A bee hums.")
+    seen: list[tuple[str, int, int]] = []
+    index_files(
+        tmp_path / "kb", [tmp_path / name, tmp_path / "small.md"], Settings(model=str(tiny), passage_tokens=40),
+        on_file=lambda path, done, total: seen.append((path.name, done, total)),
+    )  # fmt: skip
+    size, whole = (tmp_path / name).stat().st_size, sum((tmp_path / each).stat().st_size for each in (name, "small.md"))
+    steps = [done for file, done, total in seen if file == name]
+    assert steps[0] == 0
+    assert 0 < steps[1] < size
+    assert steps == sorted(steps)
+    assert 0.7 * size < steps[-1] <= size
+    assert seen[-1] == ("small.md", size, whole)
 
 
 def test_rows_without_reasons(tmp_path: Path) -> None:

@@ -6,10 +6,12 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 
 from oreqa.arguments import as_index_folder, as_paths, kind_of, text_list
+from oreqa.core import Document
 from oreqa.corpus.files import find_files
 from oreqa.corpus.process import end_parser
 from oreqa.corpus.readers import Fields, read_documents
@@ -24,7 +26,7 @@ from oreqa.paths import full_path
 from oreqa.progress import Advance, Progress, no_progress, show
 
 OnFile = Callable[[Path, int, int], None]
-"""Told of a file, the bytes of the files before it, and the bytes of all."""
+"""Told of a file, the bytes of the files before it, and of its own that are done, and the bytes of all."""
 
 
 def index_files(
@@ -41,7 +43,7 @@ def index_files(
     device: str = "cpu",
     encoder: Encoder | None = None,
     progress: Progress = no_progress,
-    on_problem: Callable[[str], None] = lambda line: None,
+    on_problem: Callable[[str], None] | None = None,
     on_warning: Callable[[str], None] = lambda line: None,
     on_file: OnFile = lambda path, done, total: None,
 ) -> Report:
@@ -53,8 +55,9 @@ def index_files(
 
     What cannot be read is passed to ``on_problem``, a line a file or folder, and keeps what the index has of it; with
     ``strict`` the first one raises DocumentError and nothing is published. ``on_warning`` gets a line for each file of which
-    too little came through, ``on_file`` each file before it is read. ``prune`` removes documents whose file or row is
-    gone from ``paths``, which may be gone themselves; others, and documents of ``index_documents``, are left alone.
+    too little came through, ``on_file`` each file before it is read, and a large one again and again. ``prune`` removes
+    documents whose file or row is gone from ``paths``, which may be gone themselves; others, and documents of
+    ``index_documents``, are left alone.
     Interrupted, it can be called again: encoded passages are kept. Raises InputError for arguments that cannot work,
     IndexStateError if the index cannot be written or was made otherwise, OreqaError if a new index would hold nothing.
 
@@ -88,7 +91,8 @@ def index_files(
             if strict:
                 raise DocumentError(f"{line} (--strict: nothing was published)")
             writer.report.problems.append(line)
-            on_problem(line)
+            if on_problem is not None:
+                on_problem(line)
 
         for left_out, reason in files.left_out:
             leave_out(left_out, reason)
@@ -100,10 +104,11 @@ def index_files(
         wanted = [file for file in files.files if not _below(str(file), index)]
         documents = 0
         try:
-            for file, done, total in _with_sizes(wanted):
+            for file, size, done, total in _with_sizes(wanted):
                 on_file(file, done, total)
+                telling = _FileProgress(file, size, done, total, on_file, advance)
                 try:
-                    documents += _read(writer, file, fields or Fields(), advance, warn)
+                    documents += _read(writer, file, fields or Fields(), telling, warn)
                 except DocumentError as error:
                     leave_out(file, str(error))
                     writer.keep(str(file))
@@ -112,7 +117,8 @@ def index_files(
         if is_new and not documents:
             others = "they hold no text" if wanted else "they lie in the index's own folder"
             reason = next(iter(writer.report.problems), others)
-            raise OreqaError(f"{_named(paths)}: no documents could be read, so no index was made ({reason})")
+            why = "" if on_problem is not None and writer.report.problems else f" ({reason})"
+            raise OreqaError(f"{_named(paths)}: no documents could be read, so no index was made{why}")
         writer.flush(advance)
         unseen = {str(path) for path, _ in files.left_out}  # nothing can be said of what is there: it is not gone
 
@@ -154,8 +160,8 @@ def _with_folders(paths: Iterable[str]) -> set[str]:
     return places
 
 
-def _with_sizes(files: Sequence[Path]) -> Iterator[tuple[Path, int, int]]:
-    """Each file with the bytes of those before it, and of all."""
+def _with_sizes(files: Sequence[Path]) -> Iterator[tuple[Path, int, int, int]]:
+    """Each file with its bytes, those of the files before it, and those of all."""
     sizes = []
     for file in files:
         try:
@@ -164,10 +170,38 @@ def _with_sizes(files: Sequence[Path]) -> Iterator[tuple[Path, int, int]]:
             sizes.append(0)
     total = sum(sizes)
     for file, size, done in zip(files, sizes, accumulate(sizes), strict=True):
-        yield file, done - size, total
+        yield file, size, done - size, total
 
 
-def _read(writer: IndexWriter, file: Path, fields: Fields, advance: Advance, warn: Callable[[str], None]) -> int:
+@dataclass
+class _FileProgress:
+    """Tells how much of a file is encoded, by the characters of its documents; ``before`` are the bytes of earlier files."""
+
+    path: Path
+    size: int
+    before: int
+    total: int
+    on_file: OnFile
+    advance: Advance
+    characters: int = 0
+
+    def while_adding(self, document: Document, writer: IndexWriter) -> Advance:
+        """An Advance for what is encoded while a document of the file is added."""
+        whole = len(document.text) if document.key == str(self.path) else self.size  # else one of many, as a table's rows
+        begin, steps = self.characters, 0
+        self.characters += len(document.text)
+
+        def encoded(count: int) -> None:
+            nonlocal steps
+            self.advance(count)
+            steps += count
+            done = begin + len(document.text) * min(1.0, steps / max(1, writer.waiting))
+            self.on_file(self.path, self.before + int(self.size * min(1.0, done / max(1, whole))), self.total)
+
+        return encoded
+
+
+def _read(writer: IndexWriter, file: Path, fields: Fields, progress: _FileProgress, warn: Callable[[str], None]) -> int:
     """Hand the documents of a file to the writer. Returns their number; 0 if the index has them as they are."""
     source = str(file)
     revision = file_revision(file, fields)
@@ -179,7 +213,7 @@ def _read(writer: IndexWriter, file: Path, fields: Fields, advance: Advance, war
         writer.report.read(document)
         for line in coverage_warnings(document):
             warn(f"{file}: {line}")
-        writer.add(document, source, advance=advance)
+        writer.add(document, source, advance=progress.while_adding(document, writer))
     # A file that changed while it was read is read once more next time.
     same = file_revision(file, fields) == revision
     writer.finish_source(source, read_revision(revision, begun) if same else None)

@@ -106,6 +106,11 @@ class IndexWriter:
                 self._draft = store.open_draft(folder)
         return self._draft
 
+    @property
+    def waiting(self) -> int:
+        """Passages of new documents that are not written yet."""
+        return sum(len(pending.passages) for pending in self._pending)
+
     def close(self) -> None:
         """Close the databases and drop the draft."""
         for database in (self._draft, self._encodings):
@@ -169,7 +174,7 @@ class IndexWriter:
             most = min(self.settings.passage_tokens - 2, self.encoder.max_tokens)  # passage_tokens includes [CLS] and [SEP]
             passages = split_passages(document, self.encoder.count_tokens, most, self.settings.language)
         self._pending.append(Pending(document, source, content, list(passages)))
-        if sum(len(pending.passages) for pending in self._pending) >= BATCH_PASSAGES:
+        if self.waiting >= BATCH_PASSAGES:
             self.flush(advance)
 
     def flush(self, advance: Advance = ignore) -> None:

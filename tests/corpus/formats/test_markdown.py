@@ -179,6 +179,15 @@ def test_marks_around_a_heading_do_not_belong_to_it(line: str, heading: str) -> 
     assert read(f"---\ntitle: T\n---\n{line}\ntext").sections[-1].heading == heading
 
 
+def test_quotes_in_quotes_are_read_however_deep_they_are() -> None:
+    source = "\n\n".join(
+        [*("> " * depth + f"word{depth}" for depth in (1, 2, 30, 150, 151, 3)), ">" * 40 + "end", ">" * 5000]
+    )
+    document = read(source)
+    assert document.text.split() == ["word1", "word2", "word30", "word150", "word151", "word3", "end"]
+    check_places(document, source)
+
+
 @pytest.mark.parametrize(
     "text", ["", "---", "---\n", "- " * 500 + "deep", "|\n|-\n", "```", "[a]: b", "#", "> " * 300 + "x"]
 )

@@ -18,6 +18,9 @@ _WIKI_LINK = re.compile(r"\[\[(?!\s)(?P<left_out>[^\[\]|\n]*\|)?(?P<text>[^\[\]|
 _FOOTNOTE = re.compile(r"(?<=\S)\[\^(?P<left_out>[^\[\]\s]+)\]")
 _MAX_DEPTH = 100
 """Depth of nested lists and quotes below which the parser leaves text out."""
+_MAX_QUOTES = 20
+"""Depth of nested quotes; deeper ones are read as this deep. The parser reads every line once for each depth."""
+_DEEPER_QUOTE = re.compile(rf"^( {{0,3}}(?:> {{0,4}}){{{_MAX_QUOTES - 1}}}>)(?: {{0,4}}>)+", re.MULTILINE)
 
 
 def markdown_tokens(text: str) -> list[Token]:
@@ -26,7 +29,7 @@ def markdown_tokens(text: str) -> list[Token]:
 
     parser = MarkdownIt("commonmark", {"maxNesting": _MAX_DEPTH}).enable(["table", "strikethrough"]).disable("text_join")
     parser.inline.ruler.before("link", "marks", _read_mark)
-    return parser.parse(text)
+    return parser.parse(_DEEPER_QUOTE.sub(r"\1", text))
 
 
 def _read_mark(state: StateInline, silent: bool) -> bool:
