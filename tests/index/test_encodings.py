@@ -212,6 +212,19 @@ def test_a_log_beside_the_memo_is_read_whatever_its_seal_says(folder: Path, libr
     assert check_index(folder) == []
 
 
+def test_an_update_after_a_kill_seals_the_memo(folder: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    memo = folder / "encodings.db"
+    with closing(sqlite3.connect(memo, isolation_level=None)) as database:
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("INSERT INTO unpublished(hash) VALUES (zeroblob(32))")
+        files = {name: memo.with_name(name).read_bytes() for name in ("encodings.db", "encodings.db-wal")}
+    for name, data in files.items():  # as a kill leaves them
+        memo.with_name(name).write_bytes(data)
+    (library / "new.txt").write_text("Owls hoot.")
+    assert index_files(folder, [library]).encoded == 1
+    assert is_sealed(memo)
+
+
 def test_braces_in_the_name_of_an_index_are_no_places_to_fill(folder: Path) -> None:
     index = folder.rename(folder.with_name("k{b}"))
     (index / "encodings.db").write_bytes(b"no database")

@@ -39,12 +39,12 @@ CREATE TABLE unpublished(hash BLOB PRIMARY KEY, updates INTEGER NOT NULL DEFAULT
 CREATE TABLE terms(id INTEGER PRIMARY KEY, term TEXT NOT NULL UNIQUE, crc INTEGER NOT NULL);
 """
 
-_SEAL, _LOGS = "-crc", ("-wal", "-shm", "-journal")
+_SEAL, _LOGS, _SHARED = "-crc", ("-wal", "-journal"), "-shm"
 
 
 def memo_files(path: Path) -> list[Path]:
     """A memo, its seal, and the files that SQLite may keep beside it."""
-    return [path.with_name(path.name + suffix) for suffix in ("", _SEAL, *_LOGS)]
+    return [path.with_name(path.name + suffix) for suffix in ("", _SEAL, *_LOGS, _SHARED)]
 
 
 def remove_memo(path: Path) -> None:
@@ -88,7 +88,8 @@ def is_sealed(path: Path) -> bool:
 
 
 def _has_log(path: Path) -> bool:
-    """Whether changes of a memo lie beside it, which an interrupted update left."""
+    """Whether changes of a memo lie beside it, which an interrupted update left. The memory that processes share of a log,
+    which SQLite may leave behind, holds none."""
     logs = [path.with_name(path.name + suffix) for suffix in _LOGS]
     return any(log.is_file() and log.stat().st_size for log in logs)
 
