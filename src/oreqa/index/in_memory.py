@@ -19,8 +19,9 @@ from oreqa.corpus.formats.tables import field_text, pick_fields, row_document
 from oreqa.corpus.readers import clean_document, has_text
 from oreqa.errors import DocumentError, InputError, describe
 from oreqa.index.coverage import Report
+from oreqa.index.revisions import IN_MEMORY
 from oreqa.index.store import Settings
-from oreqa.index.writer import IN_MEMORY, IndexWriter, open_writer
+from oreqa.index.writer import IndexWriter, open_writer
 from oreqa.progress import Advance, Progress, no_progress, show
 
 AnyDocument = str | Document | Mapping[str, Any]

@@ -18,9 +18,9 @@ from oreqa.corpus.readers import Fields, read_documents
 from oreqa.errors import DocumentError, InputError, OreqaError
 from oreqa.index.coverage import Report, coverage_warnings
 from oreqa.index.generations import newest_generation
-from oreqa.index.revisions import file_revision, read_revision
+from oreqa.index.revisions import IN_MEMORY, file_revision, read_revision
 from oreqa.index.store import Settings
-from oreqa.index.writer import IN_MEMORY, IndexWriter, open_writer
+from oreqa.index.writer import IndexWriter, open_writer
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.paths import full_path
 from oreqa.progress import Advance, Progress, no_progress, show
@@ -115,10 +115,7 @@ def index_files(
         finally:
             end_parser()  # its memory is wanted for the search files
         if is_new and not documents:
-            others = "they hold no text" if wanted else "they lie in the index's own folder"
-            reason = next(iter(writer.report.problems), others)
-            why = "" if on_problem is not None and writer.report.problems else f" ({reason})"
-            raise OreqaError(f"{_named(paths)}: no documents could be read, so no index was made{why}")
+            raise OreqaError(_nothing_read(paths, wanted, writer.report.problems, on_problem is not None))
         writer.flush(advance)
         unseen = {str(path) for path, _ in files.left_out}  # nothing can be said of what is there: it is not gone
 
@@ -134,6 +131,13 @@ def _no_documents(paths: Sequence[Path], unknown: Mapping[str, int]) -> str:
     kinds = [f"{number} {kind or 'without a suffix'}" for kind, number in unknown.items()]
     others = f" among files of other kinds ({', '.join(kinds[:5])}{', ...' if len(kinds) > 5 else ''})" if kinds else ""
     return f"{_named(paths)}: no documents found{others}, so no index was made; name others, or change --include"
+
+
+def _nothing_read(paths: Sequence[Path], wanted: Sequence[Path], problems: Sequence[str], told: bool) -> str:
+    """What is said if no file could be read; problems that were told before are not said again."""
+    others = "they hold no text" if wanted else "they lie in the index's own folder"
+    why = "" if problems and told else f" ({next(iter(problems), others)})"
+    return f"{_named(paths)}: no documents could be read, so no index was made{why}"
 
 
 def _named(paths: Sequence[Path]) -> str:

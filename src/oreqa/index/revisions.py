@@ -9,6 +9,9 @@ from oreqa.corpus.readers import Fields
 from oreqa.corpus.splitter import SPLITTER_VERSION
 from oreqa.errors import DocumentError
 
+IN_MEMORY = "in memory"
+"""The revision of a document that was read from no file: its source is named by its key."""
+
 _AGAIN = " again"
 _GRAIN = 2_000_000_000
 """Nanoseconds in which a file can change twice with the same time, on any file system."""

@@ -40,16 +40,12 @@ from oreqa.models.graph.session import DEVICES
 from oreqa.models.stored import pinned_name
 from oreqa.progress import Advance, ignore
 
-IN_MEMORY = "in memory"
-"""The revision of a document that was read from no file: its source is named by its key."""
-
 
 class IndexWriter:
     """The only writer of an index; get it from ``open_writer``.
 
-    ``current`` is what the index held when the update began. Changes go to a draft, a copy of the current generation's
-    documents; ``publish`` makes the draft the next generation. Without ``publish`` the draft is dropped, but the passages
-    encoded so far are kept.
+    ``current`` is what the index held when the update began. Changes go to a draft, a copy of its documents, which
+    ``publish`` makes the next generation. Without it the draft is dropped, but the passages encoded so far are kept.
     """
 
     def __init__(
@@ -76,10 +72,8 @@ class IndexWriter:
         if self._encoder is None:
             self._encoder = self._load_encoder()
             if self.current.fingerprint not in (None, self._encoder.fingerprint):
-                raise IndexStateError(
-                    f"{self.folder}: it was built with another version of the model {self.settings.model}; "
-                    "use that version, or index into a new folder"
-                )
+                reason = f"it was built with another version of the model {self.settings.model}"
+                raise IndexStateError(f"{self.folder}: {reason}; use that version, or index into a new folder")
         return self._encoder
 
     @property

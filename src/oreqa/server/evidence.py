@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from oreqa.index.documents import stored_layout
-from oreqa.index.writer import IN_MEMORY
+from oreqa.index.revisions import IN_MEMORY
 from oreqa.server.catalog import CatalogDocument, open_original
 from oreqa.server.drawing import WIDTHS, Drawer, TextBoxes
 from oreqa.server.problems import RefusedError
