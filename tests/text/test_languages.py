@@ -27,10 +27,35 @@ def test_questions_in_other_languages(code: str, question: str) -> None:
     assert code in LANGUAGES
 
 
+SHORT = {
+    "de": ("Wo liegt Berlin?", "Was kostet der Eintritt?", "Wie funktioniert apt?", "Was ist Snowball?"),
+    "fr": ("Où est Paris?", "Qui paie l'impôt?", "Combien pèse un chat?", "Quels fichiers manquent?"),
+    "es": ("¿Qué significa root?", "¿Quién paga?", "¿Cuándo vence?"),
+    "it": ("Dove si trova Roma?", "Quanto pesa?", "Come installare Debian?"),
+    "nl": ("Hoeveel kost dit?", "Wie schreef Hamlet?", "Wat is de prijs?"),
+    "pt": ("Onde mora Ana?", "Quem paga?"),
+    "sv": ("Vad kostar biljetten?",),
+    "pl": ("Kto napisał Hamleta?", "Ile to kosztuje?"),
+}
+
+
+@pytest.mark.parametrize(("code", "question"), [(code, question) for code, asked in SHORT.items() for question in asked])
+def test_short_questions_are_told_by_how_they_begin(code: str, question: str) -> None:
+    assert foreign_language(question) == code
+
+
 @pytest.mark.parametrize(
     "text",
     [
         "How many hearts has an octopus?",
+        "Was England successful in 1990?",
+        "Was written consent obtained?",
+        "Hoe does she describe Oprah Winfrey?",
+        "O'Hare International Airport serves which city?",
+        "Comment syntax of TOML?",
+        "Chi squared test threshold",
+        "Dove chocolate ingredients",
+        "Cosa Nostra refers to what organization?",
         "Which tool finds data races?",
         "Deutsche Bahn timetable Frankfurt?",
         "max_connections default value?",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -31,13 +32,29 @@ LANGUAGES = {
 }  # fmt: skip
 """Languages by ISO 639-1 code."""
 
+_OPENERS = {
+    "de": "wer wen wem was wo wann wie warum wieso weshalb wohin woher womit welche welcher welches welchen welchem wieviel",
+    "es": "qué quién quiénes dónde cuándo cómo cuál cuáles cuánto cuánta cuántos cuántas por",
+    "fr": "qui que où quand pourquoi combien quel quelle quels quelles",
+    "it": "chi cosa dove quando come perché quale quali quanto quanta quanti quante",
+    "nl": "wie wat waar wanneer waarom hoe hoeveel welke",
+    "pl": "kto gdzie kiedy dlaczego ile jak jaki jaka jakie",
+    "pt": "o quem onde quando qual quais quanto quanta quantos quantas",
+    "sv": "vem vad när hur varför vilken vilket vilka",
+}
+"""Words that questions of a language begin with."""
+
+_FEW = 10
+"""Words from which a question is long enough for its language to be told without its first word."""
+
 _WORD = re.compile(r"[^\W\d_]+")
 
 
 def foreign_language(text: str, fewest_words: int = 3) -> str | None:
     """The code of a text's language; None for English, and where it cannot be told, as for names and for code.
 
-    Only ``LANGUAGES`` are told, and a text of fewer words than ``fewest_words`` only by letters that are not Latin.
+    Only ``LANGUAGES`` are told, and a text of fewer words than ``fewest_words`` only by letters that are not Latin. A short
+    question may begin with a word that asks, in the language that it is likeliest to be in.
 
     Examples:
         >>> foreign_language("Wie viele Herzen hat ein Oktopus?"), foreign_language("How many hearts has it?")
@@ -46,10 +63,22 @@ def foreign_language(text: str, fewest_words: int = 3) -> str | None:
     words = [match.group() for match in islice(_WORD.finditer(text), LOOKED_AT)]
     is_latin = 2 * sum(word[0] < "\u0370" for word in words) > len(words)
     english = sum(word.lower() in STOP_WORDS for word in words)
+    if is_latin and 1 < len(words) < _FEW and (asking := _asks_in(words)):
+        return asking
     if not words or (is_latin and (len(words) < fewest_words or english >= ENGLISH_SHARE * len(words))):
         return None
     code, probability = _identifier().classify(" ".join(words))
     return code if code in LANGUAGES and (probability >= FOREIGN or not is_latin) else None
+
+
+def _asks_in(words: Sequence[str]) -> str | None:
+    """The likeliest language of a question's words, if it begins as questions in it do and is not half English."""
+    first, *others = map(str.lower, words)
+    codes = [code for code, openers in _OPENERS.items() if first in openers.split()]
+    if not codes or 3 * sum(word in STOP_WORDS for word in others) > len(words):
+        return None
+    likeliest, _ = _identifier().classify(" ".join(words))
+    return likeliest if likeliest in codes else None
 
 
 @lru_cache(maxsize=1)
