@@ -15,6 +15,7 @@ from cut_off import can_cut_off, cut_off
 
 import oreqa
 from oreqa.datasets.beir import Beir, Entry, save_beir
+from oreqa.datasets.marks import Mark, question_id, set_mark
 
 SOURCE = Path(oreqa.__file__).parent
 CAN_CUT_OFF = can_cut_off()
@@ -177,10 +178,13 @@ def test_every_command_without_training_sends_nothing(
         ("eval", "answers", "--predictions", out / "eval-openqa" / "predictions.json", "--gold", squad_file),
         ("compare", out / "eval-reqa", out / "eval-reqa"),
         ("check", "--index", kb),
+        ("marks", "--index", kb, *readers),
         ("models", "show", "minilm-reader"),
     )
     writing = [(*words, "--out", place[words]) for words in written]
-    record = run(stranger, ("index", library, "--index", kb, *model), *writing, *read)
+    record = run(stranger, ("index", library, "--index", kb, *model))
+    set_mark(kb, Mark(question_id("Who flies?"), "Who flies?", (), "none", "2026-01-01T00:00:00Z"))
+    record += run(stranger, *writing, *read)
     outputs = {"kb", "eval-classifier", "mine-negatives.jsonl.index", *(path.name for path in place.values())}
     check_record(stranger, record, outputs)
     ran = {" ".join(map(str, words[:2])) for words in (*written, *read)} | {str(words[0]) for words in read}

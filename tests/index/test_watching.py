@@ -212,16 +212,22 @@ def test_saved_files_are_indexed_in_one_generation(tmp_path: Path, fitted: Path,
     newest = lambda: generation_number(newest_generation(kb) or kb)  # noqa: E731
     stop = threading.Event()
 
+    began = threading.Event()
+
     def update() -> bool:
         index_files(kb, library)
+        began.set()
         return True
 
     thread = threading.Thread(target=Watch(kb, [library]).run, args=(update, stop), daemon=True)
     thread.start()
-    time.sleep(1)
+    assert began.wait(PATIENCE)
     before = newest()
+    burst = tmp_path / "burst"
+    burst.mkdir()
     for number in range(50):
-        (library / f"new{number}.txt").write_text(f"Whale number {number} sings.")
+        (burst / f"new{number}.txt").write_text(f"Whale number {number} sings.")
+    burst.rename(library / "burst")  # at once, however busy the machine is
     with Index.open(kb) as index:
         wait_until(lambda: index.snapshot().count_documents() == 54)
         time.sleep(1)
