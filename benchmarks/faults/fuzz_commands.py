@@ -38,6 +38,9 @@ ODD = (
     "kb", "broken.json", "broken.json.gz", "link", "loop", "closed", "[", "{}", "'", '"', "\\", ";", "$HOME", "-h",
 )  # fmt: skip
 
+SERVERS = {("serve",), ("mcp",)}
+"""Commands that go on until they are stopped, which a fork of a process with models cannot run; tests/server fuzzes them."""
+
 Words = tuple[str, ...]
 Commands = dict[Words, dict[str, bool]]
 """The options of each command, and whether each is a flag; arguments have the name of what stands for them."""
@@ -55,9 +58,10 @@ def commands() -> Commands:
             flags = [bool(getattr(each, "is_flag", False)) for each in parameters]
             yield words, dict(zip(names, flags, strict=True))
 
-    found = dict(walk(typer.main.get_command(app), ()))
+    found = {words: options for words, options in walk(typer.main.get_command(app), ()) if words not in SERVERS}
     for options in found.values():
         options.pop("--pypi", None)  # it would ask an index of packages
+        options.pop("--watch", None)  # it goes on, too
     return found
 
 
