@@ -159,19 +159,20 @@ class _AsciiDoc:
         """Read a table. Its first line has as many cells as there are columns, unless ``cols`` says it."""
         above = self._attributes()
         cells: list[_Cell] = []
-        first, has_gap, columns = 0, False, _columns(above)
+        first, count, has_gap, columns = 0, 0, False, _columns(above)
         while self._next < len(self._lines) and self._lines[self._next].rstrip() != delimiter.rstrip():
             line = self._lines[self._next].strip()
             self._next += 1
             if not line:
-                has_gap = has_gap or (bool(cells) and sum(cell.columns for cell in cells[: first + 1]) == first)
+                has_gap = has_gap or 0 < count == first
                 continue
             pieces = _CELL.split(line)
             if pieces[0].strip() and cells:
                 cells[-1] = replace(cells[-1], text=f"{cells[-1].text} {pieces[0].strip()}")
             for spec, text in zip(pieces[1::2], pieces[2::2], strict=True):
-                cells += _cells(spec, text.strip())
-            first = first or sum(cell.columns for cell in cells)
+                cells += (new := _cells(spec, text.strip()))
+                count += sum(cell.columns for cell in new)
+            first = first or count
         for number, row in enumerate(_rows(cells, min(columns or first or 1, _MOST_COLUMNS))):
             self.markup.row([self._inline(cell.text) for cell in row], [(cell.columns, cell.rows) for cell in row])
             if number == 0 and (has_gap or "header" in above):
