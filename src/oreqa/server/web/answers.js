@@ -1,4 +1,4 @@
-// A reply: answers with what proves them, or why there is none and what comes nearest.
+// A reply: its answers, or why there is none.
 
 import { copyButton } from "./copying.js";
 import { button, el, fill, link, note, respeltNotes } from "./dom.js";
@@ -16,7 +16,7 @@ export function replyNodes(reply, actions) {
 	];
 }
 
-/** Answers of one passage together, where the best of them stands. */
+/** Answers of one passage together. */
 function grouped(answers) {
 	const groups = new Map();
 	for (const answer of answers) {

@@ -4,7 +4,7 @@ export const byId = (id) => document.getElementById(id);
 
 const kept = (children) => children.flat(Infinity).filter((child) => child != null && child !== false);
 
-/** An element with attributes, if any, listeners (as onclick) and children; what is null or false is left out. */
+/** An element with attributes, if any, listeners (as onclick) and children */
 export function el(name, first, ...children) {
 	const element = document.createElement(name);
 	const isAttributes = first?.constructor === Object;
