@@ -108,6 +108,10 @@ class Vocabulary:
         return new
 
 
+Texts = tuple[Ints, NDArray[np.int64]]
+"""The word ids of all texts one after another, and the number of words of each text."""
+
+
 def build_bm25(terms: Ints, lengths: NDArray[np.int64], vocabulary: int, folder: Path, k1: float, b: float) -> None:
     """Score every word of every text and save the matrix in ``folder``, in bm25s' format.
 

@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oreqa.arrays import Floats, Ids, Ints, Rows, check_whole
 from oreqa.core import Passage
 from oreqa.defaults import BATCH_PASSAGES
+from oreqa.index.compounds import COMPOUNDING, vocabulary_parts, with_parts
 from oreqa.index.dense import build_faiss, fitted_factory
 from oreqa.index.documents import stored_passages
 from oreqa.index.encodings import Encodings
 from oreqa.index.generations import DOCUMENTS, link_file, read_manifest
-from oreqa.index.lexical import build_bm25
+from oreqa.index.lexical import Texts, build_bm25
 from oreqa.index.store import chunks, read_setting, transaction, write_setting
 from oreqa.models.names import FITTED
 
@@ -91,6 +91,9 @@ def build_search_files(database: sqlite3.Connection, folder: Path, factory: str,
         return
     sizes = np.bincount(sentence_rows, minlength=len(rows))
     words = _write_vectors(folder, [row[1] for row in rows], sizes, encodings)
+    if (language := read_setting(database, "language")) in COMPOUNDING:
+        parts = vocabulary_parts(encodings.vocabulary, words[0], language)
+        words = with_parts(words[0], parts), with_parts(words[1], parts)
     _write_terms(database, encodings, (words[0][0], words[1][0]))
     for unit, ids in (("passages", passage_ids), ("sentences", sentence_ids)):
         _index_vectors(folder, unit, factory, ids)
@@ -134,10 +137,6 @@ def _write_terms(database: sqlite3.Connection, encodings: Encodings, texts: Iter
         database.execute("DELETE FROM terms")
         rows = ((number, term) for term, number in encodings.vocabulary.items() if used[number])
         database.executemany("INSERT INTO terms VALUES (?, ?)", rows)
-
-
-Texts = tuple[Ints, NDArray[np.int64]]
-"""The word ids of all texts one after another, and the number of words of each text."""
 
 
 def _write_vectors(folder: Path, hashes: list[bytes], sizes: Rows, encodings: Encodings) -> tuple[Texts, Texts]:

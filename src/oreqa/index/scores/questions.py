@@ -10,6 +10,7 @@ import numpy as np
 
 from oreqa.arrays import Flags, Floats, Ints, Rows
 from oreqa.core import Mode, Unit
+from oreqa.index.compounds import COMPOUNDING, forms_to_count, split_compound
 from oreqa.index.lexical import words
 from oreqa.index.snapshot import Snapshot
 
@@ -32,14 +33,32 @@ class Questions:
 
     @cached_property
     def words(self) -> list[tuple[Ints, int]]:
-        """Of each question the numbers of its words, and how many of its words no text of the index holds."""
+        """Of each question the numbers of its words, and how many of its words no text of the index holds.
+
+        Of a compound that no text holds there are the numbers of its parts.
+        """
         stems = [words(text, self.snapshot.settings.language) for text in self.texts]
         numbers = self.snapshot.word_numbers({stem for of_question in stems for stem in of_question})
+        parts = self._parts([stem for stem, number in numbers.items() if number is None])
         split = []
         for of_question in stems:
-            ids = np.array([number for stem in of_question if (number := numbers[stem]) is not None], np.int32)
-            split.append((ids, len(of_question) - len(ids)))
+            held = [number for stem in of_question if (number := numbers[stem]) is not None]
+            of_parts = [number for stem in of_question for number in parts.get(stem, ())]
+            split.append((np.array([*held, *of_parts], np.int32), len(of_question) - len(held)))
         return split
+
+    def _parts(self, stems: Sequence[str]) -> dict[str, list[int]]:
+        """The numbers of the parts of those words that are compounds."""
+        language = self.snapshot.settings.language
+        if not stems or language not in COMPOUNDING or self.snapshot.empty:
+            return {}
+        counts = np.diff(self.snapshot.bm25["passage"].scores["indptr"])
+        numbers = {
+            form: n for form, n in self.snapshot.word_numbers(forms_to_count(stems, language)).items() if n is not None
+        }
+        passages_with = {form: int(counts[number]) for form, number in numbers.items()}
+        compounds = {stem: parts for stem in stems if (parts := split_compound(stem, passages_with, language))}
+        return {stem: [numbers[part] for part in parts] for stem, parts in compounds.items()}
 
 
 @dataclass(frozen=True, slots=True)
