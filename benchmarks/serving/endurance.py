@@ -18,11 +18,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from oreqa.index.ingest import index_files
-
 sys.path.append(str(Path(__file__).parents[1]))
-from common import report, squad, write_paragraph_files
-from support.served import Client, by_clients, server_of
+from common import report
+from support.served import Client, by_clients, paragraph_index, server_of
 
 CLIENTS, PARTS = 16, 5
 CLOSED = 0
@@ -40,11 +38,7 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=11)
     options = parser.parse_args()
-    paragraphs = squad(options.data)[: options.paragraphs]
-    folder, index = options.work / f"texts-{options.paragraphs}", options.work / f"index-{options.paragraphs}"
-    write_paragraph_files(paragraphs, folder)
-    index_files(index, [folder])
-    questions = [question.text for paragraph in paragraphs for question in paragraph.questions]
+    index, questions = paragraph_index(options.data, options.work, options.paragraphs)
     rng, memory, statuses, wrong = random.Random(options.seed), list[float](), Counter[str](), Counter[str]()
     with server_of(index, options.work) as server:
         listed = json.loads(Client(server.port).request("GET", "/v1/documents?limit=100")[1])["documents"]

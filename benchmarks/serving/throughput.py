@@ -19,11 +19,9 @@ import sys
 import time
 from pathlib import Path
 
-from oreqa.index.ingest import index_files
-
 sys.path.append(str(Path(__file__).parents[1]))
-from common import report, squad, write_paragraph_files
-from support.served import Client, Server, by_clients, server_of
+from common import report
+from support.served import Client, Server, by_clients, paragraph_index, server_of
 
 CLIENTS, WARM = (1, 8, 32), 16
 
@@ -50,11 +48,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=512)
     parser.add_argument("--seed", type=int, default=11)
     options = parser.parse_args()
-    paragraphs = squad(options.data)[: options.paragraphs]
-    folder, index = options.work / f"texts-{options.paragraphs}", options.work / f"index-{options.paragraphs}"
-    write_paragraph_files(paragraphs, folder)
-    index_files(index, [folder])
-    asked = [question.text for paragraph in paragraphs for question in paragraph.questions]
+    index, asked = paragraph_index(options.data, options.work, options.paragraphs)
     questions = random.Random(options.seed).sample(asked, options.questions + WARM)
     loops = [loop_seconds(index, questions)]
     rows = {}
@@ -65,7 +59,7 @@ def main() -> None:
     loop = 1000 * statistics.mean(loops) / options.questions
     for row in rows.values():
         row["of_loop"] = round(row["cpu_ms"] / loop, 3)
-    figures = {"paragraphs": len(paragraphs), "questions": options.questions, "seed": options.seed}
+    figures = {"paragraphs": options.paragraphs, "questions": options.questions, "seed": options.seed}
     both = [round(1000 * seconds / options.questions, 1) for seconds in loops]
     report("serving/throughput", {**figures, "load": round(os.getloadavg()[0], 1), "loop_cpu_ms": both, "server": rows})
 

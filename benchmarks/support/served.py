@@ -17,7 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from common import squad, write_paragraph_files
+
 from oreqa.errors import OreqaError
+from oreqa.index.ingest import index_files
 
 HOST, STARTING = "127.0.0.1", 300.0
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -39,6 +42,15 @@ class Server:
         """Its memory."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(status.partition("VmRSS:")[2].split()[0]) / 1000
+
+
+def paragraph_index(data: Path, work: Path, count: int) -> tuple[Path, list[str]]:
+    """An index of so many of SQuAD dev's paragraphs, each a file, kept in ``work``, and all questions about them."""
+    paragraphs = squad(data)[:count]
+    folder, index = work / f"texts-{count}", work / f"index-{count}"
+    write_paragraph_files(paragraphs, folder)
+    index_files(index, [folder])
+    return index, [question.text for paragraph in paragraphs for question in paragraph.questions]
 
 
 @contextmanager

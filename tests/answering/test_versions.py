@@ -108,6 +108,7 @@ def test_a_question_about_now_prefers_the_newer_version() -> None:
     ("first", "second"),
     [
         (leave("26", "/d/web.md"), leave("30", "/d/ssh.md", head="This tool replaces rsh. ")),
+        (leave("26", "/d/a.md"), leave("30", "/d/ssh.md", head="This replaces data.md today. ")),
         (leave("26", "/d/web.md", head="Fuses are replaced by experts. "), leave("30", "/d/ssh.md")),
         (leave("26", "chapter-1.md"), leave("30", "chapter-2.md")),
         (leave("26", "chapter-1.2.md"), leave("30", "chapter-1.3.md")),

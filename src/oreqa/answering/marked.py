@@ -94,6 +94,6 @@ def touched_sentence(passage: Passage, start: int, end: int) -> Sentence:
 
 
 def _is_same(answer: Answer, corrected: Answer) -> bool:
-    """Whether an answer is the corrected one, found by the models."""
+    """Whether an answer of the models is the corrected one, too."""
     place = answer.passage.document_key, answer.start, answer.end
     return answer.computation is None and place == (corrected.passage.document_key, corrected.start, corrected.end)

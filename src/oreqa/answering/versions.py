@@ -142,7 +142,7 @@ def _is_newer(passages: tuple[Passage, Passage], origins: tuple[Origin, Origin])
     for pattern, is_first_newer in ((_REPLACES, True), (_REPLACED, False)):
         sentences = [_sentence_with(pattern, origin.head) for origin in origins]
         is_said = [
-            bool(said) and ((may_be_versions and not is_series) or any(name in said for name in names[1 - place]))
+            bool(said) and ((may_be_versions and not is_series) or any(_is_named(name, said) for name in names[1 - place]))
             for place, said in enumerate(sentences)
         ]
         if is_said[0] != is_said[1]:
@@ -164,6 +164,11 @@ def _names(passage: Passage, origin: Origin) -> list[str]:
     file = origin.source.rpartition("/")[2].lower()
     stem = file.rpartition(".")[0]
     return [name for name in (file, stem, passage.title.lower()) if name and (name == file or re.search(r"\w\W+\w|_", name))]
+
+
+def _is_named(name: str, sentence: str) -> bool:
+    """Whether a sentence holds a name, and not as a part of another: "a.md" is none in "data.md"."""
+    return bool(re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", sentence))
 
 
 def _sentence_with(pattern: re.Pattern[str], text: str) -> str:

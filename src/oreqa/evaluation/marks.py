@@ -31,8 +31,8 @@ STEPS = tuple(step / 20 for step in range(1, 20))
 
 @dataclass(frozen=True, slots=True)
 class ThresholdRow:
-    """What a ``threshold`` does to the first answers: so many are ``given``, of them ``right``; so many of all are on its
-    ``right_side``: right ones are given, wrong ones are withheld."""
+    """What a ``threshold`` does to the first answers: ``given_answers`` are shown, of them ``right``; ``right_side`` of
+    all are on its right side: right ones shown, wrong ones withheld."""
 
     threshold: float
     given_answers: int
