@@ -146,7 +146,7 @@ def test_the_examples_of_the_page_run(tmp_path: Path) -> None:
     servers = [server for each in described for entries in each.values() for server in entries.values()]
     assert len(servers) == 5
     (words,) = {(server["command"], *server["args"]) for server in servers if "command" in server}
-    assert words == ("/opt/oreqa/.venv/bin/oreqa", "mcp", "--index", "/home/ann/kb")
+    assert words == ("/opt/oreqa/.venv/bin/oreqa", "mcp", "--index", "/srv/kb")
     kept = {name: os.environ[name] for name in ("PYTHONPATH", "OREQA_CACHE") if name in os.environ}
     parameters = StdioServerParameters(
         command=sys.executable, args=["-m", "oreqa", *words[1:-1], str(tmp_path / "kb")], env=kept
