@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from oreqa.adaptation.tuning import compare_cosines
+from oreqa.adaptation.tuning import compare_cosines, keep_calibration
 from oreqa.answering.answerer import PASSAGES_TOP_K, Answerer
 from oreqa.core import Document
 from oreqa.index.in_memory import index_documents
 from oreqa.index.search import Index
-from oreqa.models.fitted import COSINES, read_fitted, write_fitted
-from oreqa.models.names import FITTED, model_fingerprint
+from oreqa.models.fitted import COSINES, read_fitted
+from oreqa.models.names import model_fingerprint
 
 DOCUMENTS = [Document(f"d{n}", f"Title {n}", f"{word} are here. {word} sleep there.") for n, word in enumerate("abcdefgh")]
 QUESTIONS = ["Where do a sleep?", "What are h?", "c?"]
@@ -59,12 +59,15 @@ def test_answers_of_an_adapted_encoder_are_calibrated(
     index_documents(tmp_path / "b", DOCUMENTS, model=adapted)
     with Answerer.load(tmp_path / "b", reader=fitted_reader) as answerer:
         assert answerer.calibration is None  # another encoder
-    scales, offsets = dict.fromkeys(COSINES, 2.0), dict.fromkeys(COSINES, 0.5)
-    write_fitted(adapted / FITTED, replaced={"encoder": model_fingerprint(fitted), "scales": scales, "offsets": offsets})
+    index_documents(tmp_path / "a", DOCUMENTS, model=fitted)
+    with Index.open(tmp_path / "a") as before, Index.open(tmp_path / "b") as after:
+        replaced = compare_cosines(before, after, QUESTIONS)
+        keep_calibration(adapted, before, after, QUESTIONS)
+    assert read_fitted(adapted).encoder == model_fingerprint(adapted)
     with Answerer.load(tmp_path / "b", reader=fitted_reader) as answerer:
         calibration = read_fitted(fitted_reader).calibration
         assert calibration is not None
         assert answerer.calibration is not None
-        assert asdict(answerer.calibration) == asdict(calibration.rescaled(scales, offsets))
+        assert asdict(answerer.calibration) == asdict(calibration.rescaled(replaced.scales, replaced.offsets))
         (answer,) = answerer.ask("Where do a sleep?", k=1, threshold=0)
         assert answer.certainty != "not calibrated"

@@ -146,7 +146,8 @@ def keep_calibration(retriever: Path, before: Index, after: Index, questions: Se
     replaced, fitted = compare_cosines(before, after, questions), before.fitted
     calibration = fitted.calibration and fitted.calibration.rescaled(replaced.scales, replaced.offsets)
     changes = {} if calibration is None else {"calibration": asdict(calibration)}
-    write_fitted(retriever / FITTED, replaced=asdict(replaced.replacing(fitted.replaced)), **changes)
+    replaced = replaced.replacing(fitted.replaced)
+    write_fitted(retriever / FITTED, encoder=after.fingerprint, replaced=asdict(replaced), **changes)
 
 
 def compare_cosines(before: Index, after: Index, questions: Sequence[str]) -> ReplacedEncoder:
