@@ -34,6 +34,7 @@ def test_sections() -> None:
         ("<variablelist><varlistentry><term>-a</term><listitem><para>All.</para><para>Yes.</para></listitem></varlistentry></variablelist>", "-a\nAll.\nYes."),
         ("<itemizedlist><listitem><para>a</para></listitem><listitem><para>b</para></listitem></itemizedlist>", "- a\n- b"),
         ("<table><title>T</title><tgroup><thead><row><entry>A</entry><entry>B</entry></row></thead><tbody><row><entry morerows='1'>1</entry><entry>2</entry></row><row><entry>3</entry></row></tbody></tgroup></table>", "T\n\nA: 1; B: 2\n\nA: 1; B: 3"),
+        ("<table><tgroup cols='3'><colspec colname='a'/><colspec colname='b'/><colspec colname='c'/><spanspec spanname='s' namest='b' nameend='c'/><thead><row><entry>A</entry><entry>B</entry><entry>C</entry></row></thead><tbody><row><entry namest='a' nameend='b'>1</entry><entry>2</entry></row><row><entry>3</entry><entry spanname='s'>4</entry></row></tbody></tgroup></table>", "A: 1; B: 1; C: 2\n\nA: 3; B: 4; C: 4"),
         ("<programlisting>a\n  b &lt; c</programlisting>", "a\n  b < c"),
         ("<para>See <citerefentry><refentrytitle>ls</refentrytitle><manvolnum>1</manvolnum></citerefentry><indexterm><primary>x</primary></indexterm>.</para>", "See ls(1)."),
         ("<para><menuchoice><guimenu>File</guimenu><guimenuitem>New</guimenuitem></menuchoice></para>", "File > New"),

@@ -96,6 +96,7 @@ class _Page:
     def __init__(self) -> None:
         self.parts: list[str] = []
         self.title = ""
+        self._columns: dict[Any, dict[str, tuple[int, int]]] = {}  # by table, the first and last column of a name
 
     def add(self, element: Any, level: int) -> None:
         """Add an element at a ``level`` of sections, and what follows it in its parent."""
@@ -122,6 +123,25 @@ class _Page:
             if current.text:
                 pending.append((current.text, depth, ""))
 
+    def _spanned(self, entry: Any) -> int:
+        """How many columns a cell spans, by the names of the first and the last, which it or a ``spanspec`` gives."""
+        group = next(entry.iterancestors("{*}tgroup", "{*}entrytbl"), None)
+        if group is None:
+            return 1
+        if group not in self._columns:
+            names = [part.get("colname", "") for part in group if str(part.tag).endswith("colspec")]
+            columns = {name: (number, number) for number, name in enumerate(names) if name}
+            for part in group:
+                if str(part.tag).endswith("spanspec"):
+                    ends = (columns.get(part.get(end, ""), (0, 0))[0] for end in ("namest", "nameend"))
+                    columns[part.get("spanname", "")] = (next(ends), next(ends))
+            self._columns[group] = columns
+        columns = self._columns[group]
+        if spanned := columns.get(entry.get("spanname", "")):
+            return max(1, spanned[1] - spanned[0] + 1)
+        first, last = (columns.get(entry.get(end, ""), None) for end in ("namest", "nameend"))
+        return max(1, last[0] - first[0] + 1) if first and last else 1
+
     def _tags(self, element: Any, name: str, level: int) -> tuple[str, str | None]:
         """The tags before and behind an element; None behind one whose children are not read."""
         parent = element.getparent()
@@ -147,7 +167,7 @@ class _Page:
         if name == "entry":
             tag = "th" if parent_name == "row" and parent.getparent().tag.rpartition("}")[2] == "thead" else "td"
             rows = int(element.get("morerows", "0")) + 1 if element.get("morerows", "0").isdecimal() else 1
-            return f"<{tag} rowspan={rows}>", f"</{tag}>"
+            return f"<{tag} rowspan={rows} colspan={self._spanned(element)}>", f"</{tag}>"
         if name == "ulink" and element.get("url") and not "".join(element.itertext()).strip():
             return escape(element.get("url")), None
         if name in ("guisubmenu", "guimenuitem") and parent_name == "menuchoice":
