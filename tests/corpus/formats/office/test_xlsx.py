@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import datetime
 import io
+import re
 import zipfile
 from pathlib import Path
 
@@ -202,3 +203,20 @@ def test_merged_cells_are_found_behind_many_rows(size: int, monkeypatch: pytest.
         book.active.append([number, "b"])
     book.active.merge_cells("A299:A300")
     assert read_xlsx(saved(book), Path("a.xlsx")).text.endswith("298 | b")
+
+
+@pytest.mark.parametrize("size", [70, 7000])
+def test_merged_cells_whose_elements_have_a_prefix(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xlsx, "_CHUNK_BYTES", size)
+    book = openpyxl.Workbook()
+    for row in (["name", "name too", "share"], ["both", None, 3]):
+        book.active.append(row)
+    book.active.merge_cells("A2:B2")
+    changed = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(saved(book))) as source, zipfile.ZipFile(changed, "w") as target:
+        for name in source.namelist():
+            content = source.read(name)
+            if name.startswith("xl/worksheets/"):
+                content = re.sub(rb"<(/?)(?=\w)", rb"<\1x:", content).replace(b"xmlns=", b"xmlns:x=")
+            target.writestr(name, content)
+    assert read_xlsx(changed.getvalue(), Path("a.xlsx")).text == "name: both; name too: both; share: 3"

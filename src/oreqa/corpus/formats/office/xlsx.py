@@ -144,9 +144,9 @@ def _merged(archive: zipfile.ZipFile, name: str) -> Iterator[Region]:
         tail = b""
         while chunk := part.read(_CHUNK_BYTES):
             tail += chunk
-            if (end := tail.rfind(b"</row>")) >= 0:
+            if (end := max(tail.rfind(b"</row>"), tail.rfind(b":row>"))) >= 0:
                 tail = tail[end:]
-            elif b"<mergeCell" not in tail:
+            elif b"mergeCell" not in tail:
                 tail = tail[-_TAG_BYTES:]
     for reference in _MERGED.findall(tail):
         left, top, right, bottom = range_boundaries(reference.decode("ascii"))
