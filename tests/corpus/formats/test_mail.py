@@ -164,6 +164,8 @@ def test_a_quotation_at_the_end_of_a_page_has_marks(page: str, text: str) -> Non
         ("Content-Type: text/plain; charset=iso-8859-1\nContent-Transfer-Encoding: quoted-printable", b"caf=E9 au=\n lait", "café au lait"),
         ("Content-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: base64", b"Y2Fmw6k=", "café"),
         ("Content-Type: text/plain; charset=nonsense", "café".encode(), "café"),
+        ("Content-Type: text/plain; charset=undefined", "café".encode(), "café"),
+        ('Content-Type: text/plain; charset="utf\0-8"', "café".encode(), "café"),
         ("Content-Type: text/plain; charset=us-ascii", "café".encode(), "café"),
         ("X: y", b"plain", "plain"),
         ("Content-Type: multipart/mixed", b"no boundary", "no boundary"),

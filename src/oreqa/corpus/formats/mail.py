@@ -187,7 +187,7 @@ def _text(part: EmailMessage) -> str:
     charset = part.get_content_charset("")
     try:
         text = data.decode(charset) if charset else decode_page(data)
-    except (LookupError, UnicodeDecodeError):
+    except (LookupError, ValueError):  # no charset, one of no text, as "undefined", or not that of this text
         text = decode_page(data)
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
