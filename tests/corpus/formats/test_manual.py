@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import pytest
 
+from oreqa.corpus import limits
 from oreqa.corpus.formats.manual import manual_sections
 
 
@@ -77,3 +78,10 @@ def test_no_text_is_lost() -> None:
         assert all(a.end <= b.start for a, b in pairwise(sections))
         shown = " ".join(f"{section.heading} {text[section.start : section.end]}" for section in sections)
         assert set(text.split()) <= set(shown.split()) | {"==="}
+
+
+def test_terms_are_no_sections_where_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "NAME\n    x\n\nOPTIONS\n" + "".join(f"    --option{n}\n        One.\n\n        Two.\n\n" for n in range(20))
+    assert len(manual_sections(text)) > 20
+    monkeypatch.setattr(limits, "SECTIONS", 80)
+    assert [section.heading for section in manual_sections(text)] == ["NAME", "OPTIONS"]

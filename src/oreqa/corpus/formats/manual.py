@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from oreqa.core import Section
 from oreqa.corpus import limits
@@ -56,7 +57,9 @@ def manual_sections(text: str) -> tuple[Section, ...]:
     headings = list(_headings(lines))
     if len(headings) < _MIN_HEADINGS or len(headings) > limits.SECTIONS // 4:
         return ()
-    heads = sorted([*headings, *_terms(lines, {head.start for head in headings})], key=lambda head: head.start)
+    most = limits.SECTIONS // 4 - len(headings)  # each may begin sections before, in and behind it
+    terms = list(islice(_terms(lines, {head.start for head in headings}), most + 1))
+    heads = sorted([*headings, *(terms if len(terms) <= most else ())], key=lambda head: head.start)
     return tuple(_sections(text, heads))
 
 
