@@ -105,3 +105,13 @@ def test_no_word_is_lost(value: object) -> None:
     document = read(json.dumps(value))
     (page,) = document.pages
     assert page.read + sum(page.left_out.values()) >= page.source
+
+
+def test_json_lines_are_rows() -> None:
+    document = read('\n{"role": "pilot", "phone": 471}\n\n{"role": "cook", "phone": 472}\n')
+    assert document.text == read('[{"role": "pilot", "phone": 471}, {"role": "cook", "phone": 472}]').text
+    assert [place.line for place in document.places][-1] == 4
+    with pytest.raises(DocumentError, match="line 2 is not JSON: write each row as one object"):
+        read('{"role": "pilot"}\n{"role": cook}')
+    with pytest.raises(DocumentError, match=r"line 2 is not JSON \(Extra data\)"):
+        read("[1]\n[2]")

@@ -51,3 +51,12 @@ def test_what_is_no_notebook(data: bytes) -> None:
     with pytest.raises(DocumentError, match="it is not a notebook"):
         read_notebook(data, Path("a.ipynb"))
     assert read().text == ""
+
+
+def test_numbers_longer_than_python_reads_and_levels_that_are_none() -> None:
+    data = json.dumps(
+        {"cells": [{"cell_type": "heading", "level": [], "source": "One"}, {"cell_type": "raw", "source": "x"}]}
+    )
+    long = data.replace("[]", "1" * 5000)
+    for text in (data, long):
+        assert read_notebook(text.encode(), Path("a.ipynb")).title == "One"

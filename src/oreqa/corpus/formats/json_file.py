@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from oreqa.core import Document, Place
 from oreqa.corpus.builder import TextBuilder, count_words
 from oreqa.corpus.decode import decode
 from oreqa.corpus.formats.places import SourcePlaces
+from oreqa.corpus.formats.rows import json_rows
 from oreqa.corpus.formats.tables import ID_FIELDS, TEXT_FIELDS, TITLE_FIELDS
 from oreqa.errors import DocumentError
 
@@ -56,25 +58,43 @@ class _Object:
 def read_json_document(data: bytes, path: Path) -> Document:
     """Read a JSON file. Its title is the ``title`` or ``name`` of the outermost object.
 
-    An object of values is one block; those in a list are rows, as those of a table. Raises DocumentError for what is not
-    JSON, and for more than 100 levels.
+    An object of values is one block; those in a list, or each on a line of its own, are rows, as those of a table. Raises
+    DocumentError for what is not JSON, and for more than 100 levels.
     """
     source = decode(data)
     try:
         json.loads(source, parse_int=str)  # Python reads no number of thousands of digits
+        value = _parsed(source)[0]
     except RecursionError:
         raise _too_deep() from None
     except json.JSONDecodeError as error:
-        raise DocumentError(f"line {error.lineno} is not JSON ({error.msg})") from None
-    return _JsonReader(source, path).document(_parsed(source))
+        if not _begins_as_json_lines(source):
+            raise DocumentError(f"line {error.lineno} is not JSON ({error.msg})") from None
+        _check_lines(source)
+        value = _Object(is_list=True, items=[(None, row) for row in _parsed(source)])
+    return _JsonReader(source, path).document(value)
+
+
+def _begins_as_json_lines(source: str) -> bool:
+    """Whether the first line that is not blank is an object, and others follow."""
+    first, _, following = source.lstrip().partition("\n")
+    with suppress(ValueError):
+        return isinstance(json.loads(first, parse_int=str), dict) and bool(following.strip())
+    return False
+
+
+def _check_lines(source: str) -> None:
+    """Raise DocumentError unless each line is an object."""
+    for _ in json_rows(iter(source.split("\n"))):
+        pass
 
 
 def _too_deep() -> DocumentError:
     return DocumentError(f"it is nested more than {_MAX_DEPTH} levels deep")
 
 
-def _parsed(source: str) -> _Scalar | _Object:
-    """The value of a text that is known to be JSON, with the places of its parts."""
+def _parsed(source: str) -> list[_Scalar | _Object]:
+    """The values, one behind another, of a text that is known to be JSON, with the places of their parts."""
     root = _Object(is_list=True)
     open_objects = [root]
     for token in _TOKEN.finditer(source):
@@ -95,7 +115,7 @@ def _parsed(source: str) -> _Scalar | _Object:
                 last.key = None
             else:
                 last.key = scalar
-    return root.items[0][1]
+    return [value for _, value in root.items]
 
 
 def _scalar(token: str, at: int) -> _Scalar:

@@ -10,6 +10,7 @@ from typing import Any
 from oreqa.core import Document
 from oreqa.corpus.decode import decode
 from oreqa.corpus.formats.rendered import read_rendered
+from oreqa.corpus.formats.rows import whole_number
 from oreqa.errors import DocumentError
 
 
@@ -22,7 +23,7 @@ def read_notebook(data: bytes, path: Path) -> Document:
 
     source = decode(data)
     try:
-        book = json.loads(source)
+        book = json.loads(source, parse_int=whole_number)
         sheets = book.get("worksheets") or [book]
         cells = [dict(cell) for sheet in sheets for cell in sheet["cells"]]
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
@@ -34,7 +35,8 @@ def read_notebook(data: bytes, path: Path) -> Document:
         if kind == "markdown":
             parts.append(parser.render(text))
         elif kind == "heading":
-            parts.append(f"<h{int(cell.get('level', 1))}>{escape(text)}</h{int(cell.get('level', 1))}>")
+            level = int(stated) if (stated := cell.get("level", 1)) in range(1, 7) else 1
+            parts.append(f"<h{level}>{escape(text)}</h{level}>")
         elif kind == "code":
             texts = [text, *map(_printed, cell.get("outputs", ()))]
             parts += [f"<pre>\n{escape(part.rstrip(), quote=False)}</pre>" for part in texts if part.strip()]

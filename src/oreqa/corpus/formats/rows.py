@@ -37,7 +37,7 @@ def parse_rows(file: IO[bytes], name: str) -> Iterator[dict[str, Any]]:
         json_lines = name.endswith((".jsonl", ".ndjson"))
         lines = _unpacked_lines(file, not json_lines) if gzipped else _lines(file, not json_lines)
         if json_lines:
-            yield from _json_rows(lines)
+            yield from json_rows(lines)
         elif name.endswith(".tsv"):
             yield from _separated_rows(lines, "\t")
         else:
@@ -46,12 +46,13 @@ def parse_rows(file: IO[bytes], name: str) -> Iterator[dict[str, Any]]:
         raise DocumentError(f"it is a damaged gzip file ({error})") from error
 
 
-def _json_rows(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
+def json_rows(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
+    """Yield the objects of lines that hold one each. Raises DocumentError that names the line for any other."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
-            row = json.loads(line, parse_int=_whole_number)
+            row = json.loads(line, parse_int=whole_number)
         except (ValueError, RecursionError) as error:
             raise DocumentError(f"line {number} is not JSON: write each row as one object on a line of its own") from error
         if not isinstance(row, dict):
@@ -59,7 +60,7 @@ def _json_rows(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
         yield row
 
 
-def _whole_number(digits: str) -> int | str:
+def whole_number(digits: str) -> int | str:
     """A number; its digits if they are more than Python reads."""
     return int(digits) if len(digits) <= _MOST_DIGITS else digits
 
