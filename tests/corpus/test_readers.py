@@ -143,3 +143,9 @@ def test_what_a_library_raises_is_the_files_error(tmp_path: Path, monkeypatch: p
             read(tmp_path / "a.csv", "text\nx\n")
         assert "\n" not in str(caught.value)
         str(caught.value).encode()
+
+
+def test_a_gzipped_picture_is_an_archive(tmp_path: Path) -> None:
+    (tmp_path / "a.png.gz").write_bytes(gzip.compress(b"x"))
+    with pytest.raises(DocumentError, match="unpack it, and index the folder"):
+        list(read_documents(tmp_path / "a.png.gz"))

@@ -126,7 +126,7 @@ def _documents(path: Path, fields: Fields, contents: Contents) -> Iterator[Docum
         raise DocumentError("its name is not UTF-8: rename it")
     inner = _unpacked(path)
     suffix = inner.suffix.lower()
-    if suffix in worker.NAMED_ALONE:
+    if path.suffix.lower() in worker.NAMED_ALONE:
         yield from _of_bytes(str(path), path, _read(path, limits.PARSED_FILE_BYTES, gzipped=False), fields, contents)
     elif path.suffix.lower() in _CONTAINERS:
         with open_file(path) as file:

@@ -20,7 +20,7 @@ _PARAGRAPH = 400
 
 _TAG = re.compile(r"<[^<>]*>|\{[^{}]*\}")
 _BREAK = re.compile(r"\\[Nnh]")
-_FORMATS = {".srt": "srt", ".vtt": "vtt", ".ass": "ass", ".ssa": "ssa"}
+_FORMATS = {".srt": "srt", ".vtt": "vtt", ".ass": "ass"}
 
 
 def read_subtitles(data: bytes, path: Path) -> Document:
