@@ -66,6 +66,10 @@ IGNORE_FILE_BYTES = 64 << 10
 """Largest ignore file."""
 
 
+HEAD_BYTES = 16_384
+"""What is read of a file to recognize its format."""
+
+
 def parse_seconds(size: int) -> int:
     """Return the CPU seconds allowed for parsing a file of ``size`` bytes, and for cutting a text of ``size`` characters."""
     return PARSE_SECONDS + PARSE_SECONDS_PER_MB * (size >> 20)

@@ -70,7 +70,7 @@ def _is_recognized(path: Path) -> bool:
         return False
     try:
         with open_file(path) as file:
-            head = cast(IO[bytes], gzip.open(file) if inner is not path else file).read(worker.HEAD_BYTES)
+            head = cast(IO[bytes], gzip.open(file) if inner is not path else file).read(limits.HEAD_BYTES)
     except (OSError, EOFError, zlib.error, DocumentError):
         return False
     return worker.is_recognized(inner, head)
@@ -133,7 +133,7 @@ def _documents(path: Path, fields: Fields, contents: Contents) -> Iterator[Docum
             yield from _members(str(path), _contained(suffix, file, contents), fields, contents)
     elif not is_supported(path):
         with open_file(path) as file:
-            if containers.is_mailbox(file.read(worker.HEAD_BYTES)):
+            if containers.is_mailbox(file.read(limits.HEAD_BYTES)):
                 file.seek(0)
                 yield from _members(str(path), containers.mailbox_messages(file), fields, contents)
                 return
@@ -209,7 +209,7 @@ def _of_member(key: str, name: Path, data: bytes, fields: Fields, contents: Cont
     elif suffix in _CONTAINERS:
         yield from _members(key, _contained(suffix, io.BytesIO(data), contents), fields, contents, depth)
     elif inner.name.lower().endswith(SUFFIXES) or (
-        worker.may_be_recognized(inner) and worker.is_recognized(inner, data[: worker.HEAD_BYTES])
+        worker.may_be_recognized(inner) and worker.is_recognized(inner, data[: limits.HEAD_BYTES])
     ):
         _check_size(len(data), _most_bytes(suffix), inner, "is larger")
         yield from _of_bytes(key, inner, data, fields, contents, depth)

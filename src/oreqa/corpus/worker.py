@@ -104,10 +104,6 @@ _INFO_PART = re.compile(r"\.info-\d+")
 _MAN_PAGE = re.compile(r"\.(?:[1-9][a-z]*|man|mdoc)")
 
 
-HEAD_BYTES = 16_384
-"""What is read of a file to recognize its format."""
-
-
 def may_be_recognized(path: Path) -> bool:
     """Whether a file with this name may be a manual page or DocBook, which ``is_recognized`` tells by its head."""
     return path.suffix.lower() == ".xml" or bool(_MAN_PAGE.fullmatch(path.suffix) or _INFO_PART.fullmatch(path.suffix))

@@ -10,7 +10,7 @@ from itertools import groupby
 from oreqa.arguments import Conditions
 from oreqa.core import Passage, Range
 from oreqa.index.snapshot import Snapshot
-from oreqa.text.rows import row_cells
+from oreqa.text.rows import CELL_GAP, row_cells
 
 MAX_PASSAGES = 20_000
 """Passages of a file or a document whose tables are read, at most."""
@@ -113,7 +113,7 @@ def _in_text(passages: Sequence[Passage]) -> list[WholeTable]:
         for number, (caption, rows) in enumerate(runs):
             like = any(len(names[number] & other) > 1 for n, other in enumerate(names) if n != number)
             head = f"{_file_name(passages[0].document_key)} {passages[0].title} {heading}"
-            if not like and " | " not in caption and len(rows) > 1:
+            if not like and CELL_GAP not in caption and len(rows) > 1:
                 head += f" {caption}" if len(caption) <= _CAPTION else ""
                 tables.append(WholeTable(head, _columns(rows), tuple(rows)))
     return tables

@@ -13,10 +13,10 @@ from oreqa.answering.replies import document_id
 from oreqa.core import Passage, Sentence
 from oreqa.errors import InputError
 from oreqa.paths import full_path
-from oreqa.text.rows import row_cells
+from oreqa.text.rows import CELL_GAP, row_cells
 
 _WORDS_AT_EACH_END = 4
-_CELLS, _MARK = " | ", re.compile(r"\A\s*(?:[-*•]|\(?\w{1,4}[.)])\s+")
+_MARK = re.compile(r"\A\s*(?:[-*•]|\(?\w{1,4}[.)])\s+")
 
 
 def published_folders(links: Sequence[str]) -> dict[str, str]:
@@ -125,7 +125,7 @@ def _text_of(sentence: str) -> str:
 
     The page has no list's mark, and no row: of that it is the longest cell.
     """
-    cells = [sentence[slice(*value)] for _, value in row_cells(sentence, 0)] or sentence.split(_CELLS)
+    cells = [sentence[slice(*value)] for _, value in row_cells(sentence, 0)] or sentence.split(CELL_GAP)
     words = _MARK.sub("", max(cells, key=len)).split() or sentence.split()
     if len(words) <= 2 * _WORDS_AT_EACH_END:
         return _quoted(words)

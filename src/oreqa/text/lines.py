@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from oreqa.text.rows import CELL_GAP
+
 # Line breaks before a list item or table row, and after a table row.
 _ITEM = re.compile(r"\n(?=[ \t]*(?:[-*+•‣◦]|\d{1,3}(?:\.\d{1,3})*[.)])[ \t]+\S|[ \t]*\|)|(?<=\|)[ \t]*\n")
-_CELLS = " | "
 _SETTING = re.compile(r"\s*[\w.-]+(?: [\w.-]+){0,2} ?[:=] ?\S")
 _CODE = re.compile(r"[{}<>|=\\_#$`\[\]]|\w\(")
 
@@ -48,7 +49,7 @@ def line_ends(text: str) -> list[int]:
         ends |= {
             end
             for (line, end), (next_line, _) in pairwise(lines)
-            if (listed and not (divided and _goes_on(divided, next_line))) or _CELLS in line or _CELLS in next_line
+            if (listed and not (divided and _goes_on(divided, next_line))) or CELL_GAP in line or CELL_GAP in next_line
         }
     return sorted(ends)
 

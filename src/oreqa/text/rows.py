@@ -8,6 +8,9 @@ from dataclasses import replace
 
 from oreqa.core import Range, Span
 
+CELL_GAP = " | "
+"""What stands between the cells of a row that does not name its columns."""
+
 _PART = re.compile(r"([^:;]{1,60}): (.{1,80})")
 """A cell with its column's name. What is longer is prose that holds colons and semicolons."""
 

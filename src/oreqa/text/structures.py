@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from oreqa.answer import BlockKind
-from oreqa.text.rows import row_cells
+from oreqa.text.rows import CELL_GAP, row_cells
 from oreqa.text.sentences import is_prose
 
 MAX_TERM = 80
@@ -21,7 +21,6 @@ _MARK = re.compile(r"(?:[-*+•‣◦–]|\(?(?P<number>\d{1,3})[.)]|\(?[a-z][.)
 _COMMAND = re.compile(r"[$#%>]\s?\S|\w+> ")
 _CODE = re.compile(r"[{}<>|=;\\_/]|(?<![\w-])-{1,2}\w|\w\(|\w::|`")
 _MAX_CODE = 0.04
-_CELLS = " | "
 _MIN_WORDS = 3
 
 
@@ -56,7 +55,7 @@ class TextLine:
     @property
     def is_row(self) -> bool:
         """Whether it is a row of cells."""
-        return (_CELLS in self.text and not _COMMAND.match(self.text)) or bool(row_cells(self.text, 0))
+        return (CELL_GAP in self.text and not _COMMAND.match(self.text)) or bool(row_cells(self.text, 0))
 
     @property
     def is_code(self) -> bool:

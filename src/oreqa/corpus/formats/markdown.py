@@ -16,7 +16,7 @@ from oreqa.corpus.decode import decode
 from oreqa.corpus.formats.front_matter import front_fields, front_matter
 from oreqa.corpus.formats.markdown_tokens import LEFT_OUT, flat_tokens, markdown_tokens, shown_text
 from oreqa.corpus.formats.table_rows import are_names
-from oreqa.text.rows import record_text
+from oreqa.text.rows import CELL_GAP, record_text
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -129,7 +129,7 @@ class _MarkdownReader:
         if tokens[number - 1].type == "thead_open":
             self.header = values if are_names(values) else []
             self.after_record = False
-            self.header_row = (*self._inline(cells, " | "), self.ends_in_colon)
+            self.header_row = (*self._inline(cells, CELL_GAP), self.ends_in_colon)
         elif record_text(self.header, values):
             names = [name if value else "" for name, value in zip(self.header, values, strict=True)]
             text, places = self._inline(cells, "; ", names=names)
@@ -141,7 +141,7 @@ class _MarkdownReader:
         else:
             self._add_header()
             filled = [cell for cell, value in zip(cells, values, strict=True) if value.strip()]
-            self._add(*self._inline(filled, " | "), joined=not self.after_record)
+            self._add(*self._inline(filled, CELL_GAP), joined=not self.after_record)
             self.after_record = False
 
     def _add_header(self) -> None:

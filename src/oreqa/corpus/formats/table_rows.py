@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from oreqa.corpus.builder import count_words
-from oreqa.text.rows import record_text
+from oreqa.text.rows import CELL_GAP, record_text
 
 MAX_NAME = 60
 """The longest name of a column, in characters."""
@@ -24,7 +24,7 @@ class Emit(Protocol):
 class TableRows:
     """Emits the rows of one table. The header is emitted as a row only where no row below takes its names."""
 
-    def __init__(self, emit: Emit, separator: str = " | ") -> None:
+    def __init__(self, emit: Emit, separator: str = CELL_GAP) -> None:
         self._emit = emit
         self._separator = separator
         self._header: Sequence[str] = ()

@@ -7,6 +7,7 @@ from html import escape
 from pathlib import Path
 
 from oreqa.core import Document
+from oreqa.corpus import limits
 from oreqa.corpus.decode import decode
 from oreqa.corpus.formats.man.mdoc import Mdoc
 from oreqa.corpus.formats.man.roff import Strings, arguments, logical_lines
@@ -15,7 +16,6 @@ from oreqa.corpus.formats.rendered import read_rendered
 from oreqa.errors import DocumentError
 
 _IS_PAGE = re.compile(rb"^[.'][ \t]*(?:TH|Dd|so)\b", re.MULTILINE)
-_HEAD_BYTES = 16_384
 
 _MAX_TERM = 200
 _BULLETS = re.compile(r"[•*·o+–—-]|\\\(bu|")
@@ -40,7 +40,7 @@ _FONTS = {
 
 def is_man_page(head: bytes) -> bool:
     """Whether a file that begins with ``head`` is written for roff: it names its page."""
-    return head.lstrip()[:1] in (b".", b"'") and bool(_IS_PAGE.search(head[:_HEAD_BYTES]))
+    return head.lstrip()[:1] in (b".", b"'") and bool(_IS_PAGE.search(head[: limits.HEAD_BYTES]))
 
 
 def read_man(data: bytes, path: Path) -> Document:

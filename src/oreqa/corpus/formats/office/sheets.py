@@ -9,7 +9,7 @@ from operator import itemgetter
 from oreqa.core import MISSING, PageWords
 from oreqa.corpus.builder import TextBuilder, count_words
 from oreqa.corpus.formats.table_rows import MAX_NAME
-from oreqa.text.rows import row_text
+from oreqa.text.rows import CELL_GAP, row_text
 
 _MAX_COLUMNS = 100
 """The most columns that a text is repeated in."""
@@ -70,13 +70,13 @@ class Sheet:
             self._block(number, filled[0][1].text)
         elif not self._header and _is_header([cell for _, cell in filled]):
             self._header = {column: cell.text for column, cell in filled}
-            self._pending_header = (number, " | ".join(self._header.values()))
+            self._pending_header = (number, CELL_GAP.join(self._header.values()))
         elif self._header:
             self._pending_header = None
             named = [(self._header.get(column), cell.text) for column, cell in filled]
             self._block(number, row_text(named))
         else:
-            self._block(number, " | ".join(cell.text for _, cell in filled))
+            self._block(number, CELL_GAP.join(cell.text for _, cell in filled))
 
     def _with_merged(self, number: int, filled: list[tuple[int, SheetCell]]) -> list[tuple[int, SheetCell]]:
         """A row's cells with those that it shares with others; a cell that is a row by itself is not repeated."""

@@ -11,9 +11,7 @@ from oreqa.corpus.formats.pdf.lines import Line
 from oreqa.corpus.formats.pdf.paragraphs import join
 from oreqa.corpus.formats.pdf.tables import PageTable
 from oreqa.corpus.formats.table_rows import TableRows, looks_like_header
-from oreqa.text.rows import row_cells
-
-_SEPARATOR = " | "
+from oreqa.text.rows import CELL_GAP, row_cells
 
 Starts = list[tuple[int, Line, int]]
 """The lines of a text, each with its offset there and its number of characters."""
@@ -50,7 +48,7 @@ def add_table(builder: TextBuilder, table: PageTable, page: str, words: Counter[
         for at, (_, starts) in zip(_cells_of(text, texts[int(place)]), filter(_filled, rows[int(place)]), strict=True):
             stretches.extend(stretches_of(starts, begin + at))
 
-    emitter = TableRows(emit, _SEPARATOR)
+    emitter = TableRows(emit, CELL_GAP)
     header = table.has_header or looks_like_header(texts)
     for number, (row, cells) in enumerate(zip(table.rows, texts, strict=True)):
         is_header = header and not row.spans
@@ -67,10 +65,10 @@ def _filled(cell: tuple[str, Starts]) -> bool:
 def _cells_of(text: str, cells: list[str]) -> list[int]:
     """Return where the filled cells of a row start in its text, which may name their columns."""
     filled = [cell for cell in cells if cell]
-    if text != _SEPARATOR.join(filled):
+    if text != CELL_GAP.join(filled):
         return [start for _, (start, _) in row_cells(text, 0)]
     starts, at = [], 0
     for cell in filled:
         starts.append(at)
-        at += len(cell) + len(_SEPARATOR)
+        at += len(cell) + len(CELL_GAP)
     return starts
