@@ -10,7 +10,7 @@ from typing import Any
 from oreqa.core import Document
 from oreqa.corpus.decode import decode
 from oreqa.corpus.formats.rendered import read_rendered
-from oreqa.corpus.formats.rows import whole_number
+from oreqa.corpus.formats.rows import long_integer
 from oreqa.errors import DocumentError
 
 
@@ -23,7 +23,7 @@ def read_notebook(data: bytes, path: Path) -> Document:
 
     source = decode(data)
     try:
-        book = json.loads(source, parse_int=whole_number)
+        book = json.loads(source, parse_int=long_integer)
         sheets = book.get("worksheets") or [book]
         cells = [dict(cell) for sheet in sheets for cell in sheet["cells"]]
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:

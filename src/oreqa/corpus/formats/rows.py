@@ -52,7 +52,7 @@ def json_rows(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
         if not line.strip():
             continue
         try:
-            row = json.loads(line, parse_int=whole_number)
+            row = json.loads(line, parse_int=long_integer)
         except (ValueError, RecursionError) as error:
             raise DocumentError(f"line {number} is not JSON: write each row as one object on a line of its own") from error
         if not isinstance(row, dict):
@@ -60,7 +60,7 @@ def json_rows(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
         yield row
 
 
-def whole_number(digits: str) -> int | str:
+def long_integer(digits: str) -> int | str:
     """A number; its digits if they are more than Python reads."""
     return int(digits) if len(digits) <= _MOST_DIGITS else digits
 
