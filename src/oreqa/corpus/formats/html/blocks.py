@@ -9,7 +9,6 @@ from oreqa.corpus.formats.html import rules
 from oreqa.corpus.formats.html.lines import Lines, List, Table, number_of
 from oreqa.corpus.formats.raised import raised
 from oreqa.corpus.formats.table_rows import TableRows
-from oreqa.text.rows import CELL_GAP
 
 _LONG_CELL = 1000
 """A table cell longer than this, in characters, is used for layout: each of its paragraphs becomes a block."""
@@ -122,7 +121,7 @@ class Blocks:
             self._groups += 1
         elif tag == "table":
             self._detach_cell()
-            self._tables.append(Table(TableRows(self._emit_row_text, " " if _is_layout(attributes) else CELL_GAP)))
+            self._tables.append(Table(TableRows(self._emit_row_text, " " if _is_layout(attributes) else " | ")))
             self._begin_group()
         elif tag == "tr":
             self._end_row()
