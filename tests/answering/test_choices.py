@@ -9,9 +9,12 @@ from typer.testing import CliRunner, Result
 from oreqa import Answerer
 from oreqa.answering.choices import best_is_here, chosen_reader, chosen_reranking
 from oreqa.cli import app
-from oreqa.defaults import QUALITY_READERS
+from oreqa.defaults import QUALITY_READERS, Quality
 from oreqa.errors import InputError, ModelError
+from oreqa.index.current import check_index
+from oreqa.index.generations import newest_generation
 from oreqa.index.ingest import index_files
+from oreqa.index.search import Index
 from oreqa.index.store import Settings
 from oreqa.models.stored import model_store
 
@@ -75,6 +78,40 @@ def test_best_reads_with_its_own_reader(kb: Path, tiny: Path, tiny_reader: Path,
         assert answerer.reader.folder.path == tiny_reader
         assert without.reader is None
     assert f"oreqa fit --index {kb} --reader {tiny_reader}" in ask(kb).stderr
+
+
+def test_an_index_has_a_quality_of_its_own(
+    kb: Path, tiny: Path, tiny_reader: Path, library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_large_encoder(tiny)
+    monkeypatch.setitem(QUALITY_READERS, "best", str(tiny_reader))  # type: ignore[arg-type]
+
+    def reader(**chosen: Quality) -> str:
+        with Answerer.load(kb, **chosen) as answerer:
+            assert answerer.reader is not None
+            return answerer.reader.folder.path.name
+
+    def index(*arguments: str) -> str:
+        done = CliRunner().invoke(app, ["index", str(library), "--index", str(kb), *arguments])
+        assert done.exit_code == 0, done.stderr
+        return newest_generation(kb).name  # type: ignore[union-attr]
+
+    assert reader() == "minilm-reader"
+    first = index("--quality", "best")
+    with Index.open(kb) as opened:
+        assert opened.snapshot().settings.quality == "best"
+        assert len(opened.search("octopus hearts", 3)) == 3
+    assert (reader(), reader(quality="fast")) == (tiny_reader.name, "minilm-reader")
+    assert index() == index("--quality", "best") == first  # nothing to change
+    assert check_index(kb) == []
+    monkeypatch.setenv("OREQA_QUALITY", "fast")
+    assert reader() == "minilm-reader"
+    monkeypatch.delenv("OREQA_QUALITY")
+    assert index("--quality", "fast") != first
+    assert reader() == "minilm-reader"
+    assert CliRunner().invoke(app, ["index", str(library), "--index", str(kb), "--quality", "good"]).exit_code == 2
+    with pytest.raises(InputError, match="there is no quality 'good': choose fast, best"):
+        Settings(str(tiny), quality="good")  # type: ignore[arg-type]
 
 
 def test_a_quality_beside_a_reader_is_refused(kb: Path) -> None:

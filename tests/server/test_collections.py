@@ -9,10 +9,11 @@ pytest.importorskip("fastapi", reason="the serve extra is not installed")
 from oreqa.answer import Answer, Computation
 from oreqa.answering.reply import Reply
 from oreqa.core import Hit, Passage, Sentence
+from oreqa.defaults import QUALITY_READERS
 from oreqa.errors import IndexStateError, InputError
 from oreqa.index.in_memory import index_documents
 from oreqa.index.store import Settings
-from oreqa.server.collections import chosen, merged, open_collections
+from oreqa.server.collections import chosen, close_collections, merged, open_collections
 from oreqa.server.problems import RefusedError
 
 SENTENCE = Sentence("It is so.", 0, 9)
@@ -67,6 +68,25 @@ def test_collections_are_chosen_by_name() -> None:
     assert chosen(collections, "b") == [collections["b"]]  # type: ignore[arg-type, comparison-overlap]
     with pytest.raises(RefusedError, match="there are: a, b"):
         chosen(collections, "c")  # type: ignore[arg-type]
+
+
+def test_each_index_is_read_with_its_own_quality(
+    tmp_path: Path, tiny: Path, tiny_reader: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OREQA_QUALITY", raising=False)
+    monkeypatch.setitem(QUALITY_READERS, "best", str(tiny_reader))  # type: ignore[arg-type]
+    monkeypatch.setattr("oreqa.answering.choices.best_is_here", lambda: True)
+    folders = {name: tmp_path / name for name in "abc"}
+    for name, quality in (("a", "fast"), ("b", "best"), ("c", "best")):
+        index_documents(folders[name], "Bees dance.", settings=Settings(str(tiny), quality=quality))  # type: ignore[arg-type]
+    opened = open_collections(folders)
+    a, b, c = (each.answerer.reader for each in opened.values())
+    assert a is not b is c is not None
+    assert b.folder.path == tiny_reader
+    close_collections(opened)
+    opened = open_collections(folders, quality="fast")
+    assert len({id(each.answerer.reader) for each in opened.values()}) == 1
+    close_collections(opened)
 
 
 def test_what_cannot_be_served_is_said_before_the_server_starts(tmp_path: Path, tiny: Path, tiny_reader: Path) -> None:

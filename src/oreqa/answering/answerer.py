@@ -123,8 +123,8 @@ class Answerer(OfOneProcess):
         """Open an index to ask it, with models by name or folder; a reader of None answers with sentences.
 
         ``quality`` chooses the reader: ``fast``, or ``best``, which takes about five times as long and has more answers
-        right; left out, it is $OREQA_QUALITY, else fast. It needs all-mpnet-base-v2 (``oreqa models get``). A ``reader``
-        that is named takes its place.
+        right; left out, it is $OREQA_QUALITY, else that of the index, else fast. It needs all-mpnet-base-v2 (``oreqa models
+        get``). A ``reader`` that is named takes its place.
 
         The ``span_reranker`` reconsiders the reader's best spans: a span re-ranker, or a classifier of their sentences. A
         ``hit_reranker``, a classifier, re-ranks the ``rerank_hits`` best hits of questions that have an answer without it,
@@ -134,14 +134,14 @@ class Answerer(OfOneProcess):
         Raises IndexStateError if the index cannot be searched, ModelError if a model cannot be loaded, InputError for a
         model, a quality or a number that no stage would use, and for damaged marks.
         """
-        if reader == "auto":
-            reader = chosen_reader(quality)
-        elif quality is not None:
+        if reader != "auto" and quality is not None:
             raise InputError(f"the quality {quality} chooses a reader: leave it or the reader {reader} out")
         check_stages(reader, span_reranker)
         hit_reranker, rerank_hits = chosen_reranking(hit_reranker, rerank_hits)
         index = Index.open(folder, device)
         try:
+            if reader == "auto":
+                reader = chosen_reader(quality, index.snapshot().settings.quality)
             # The models are compiled side by side: a question asked alone waits for little else.
             with ThreadPoolExecutor(max_workers=2) as pool:
                 loading = None if reader is None else pool.submit(Reader, reader, device=device)

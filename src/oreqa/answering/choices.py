@@ -16,12 +16,12 @@ QUALITY_VARIABLE = "OREQA_QUALITY"
 Classifier = TypeVar("Classifier")
 
 
-def chosen_reader(quality: str | None = None) -> str:
-    """The name of the reader for a ``quality``, which is that of $OREQA_QUALITY if left out, else ``fast``.
+def chosen_reader(quality: str | None = None, of_index: str | None = None) -> str:
+    """The name of the reader for a ``quality``. Left out, it is that of $OREQA_QUALITY, else of the index, else ``fast``.
 
     Raises InputError for an unknown quality, ModelError if ``best`` lacks the model that its reader is stored over.
     """
-    name = os.environ.get(QUALITY_VARIABLE) or "fast" if quality is None else quality
+    name = os.environ.get(QUALITY_VARIABLE) or of_index or "fast" if quality is None else quality
     if name not in QUALITIES:
         source = f"{QUALITY_VARIABLE}: " if quality is None else ""
         raise InputError(f"{source}there is no quality {name!r}: choose {' or '.join(QUALITIES)}")

@@ -21,7 +21,7 @@ from oreqa.cli.output import (
     say,
 )
 from oreqa.cli.progress import progress_bar
-from oreqa.defaults import ENGLISH, LARGE_ENCODER
+from oreqa.defaults import DEFAULT_READER, ENGLISH, LARGE_ENCODER
 from oreqa.errors import InputError
 
 if TYPE_CHECKING:
@@ -98,10 +98,10 @@ def ask(
         if questions is not None:
             print_question(text)
         _print_reply(reply)
-    used = chosen_reader(quality) if reader == "auto" else reader
+    used = chosen_reader(quality, answerer.index.snapshot().settings.quality) if reader == "auto" else reader
     if used in ENGLISH and (unanswered := [text for text, reply in zip(texts, replies, strict=True) if not reply.answers]):
         _mention_language(unanswered, used)
-    if reader == "auto" and quality is None and not all(reply.answers for reply in replies):
+    if reader == "auto" and used == DEFAULT_READER and quality is None and not all(reply.answers for reply in replies):
         _mention_best()
     if any(reply.answers and not reply.calibrated for reply in replies):
         options = (("--reader", used), ("--reranker", span_reranker))

@@ -15,7 +15,7 @@ from oreqa.cli.hits import shown_path
 from oreqa.cli.options import Option, data_option, number_option
 from oreqa.cli.output import counted, need_text, print_json, say
 from oreqa.cli.progress import progress_bar
-from oreqa.defaults import ENGLISH, FACTORY, LANGUAGE, PASSAGE_TOKENS
+from oreqa.defaults import ENGLISH, FACTORY, LANGUAGE, PASSAGE_TOKENS, Quality
 from oreqa.errors import OreqaError
 
 if TYPE_CHECKING:
@@ -60,6 +60,12 @@ def index_command(
     truncate_dim: Annotated[
         int | None,
         number_option(min=1, help="Dimensions of the vectors to keep, of a model trained for it.", show_default="all"),
+    ] = None,
+    quality: Annotated[
+        Quality | None,
+        data_option(
+            metavar="QUALITY", help="fast or best: how its questions are answered, unless they say.", show_default="fast"
+        ),
     ] = None,
     report: Annotated[
         Path | None,
@@ -106,6 +112,7 @@ def index_command(
         "language": language,
         "factory": factory,
         "truncate_dim": truncate_dim,
+        "quality": quality,
     }
     changes = {name: value for name, value in named.items() if value is not None}
     settings = replace(existing_settings(index) or Settings(), **changes)

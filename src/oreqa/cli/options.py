@@ -125,7 +125,7 @@ class Option:
         models_option(
             metavar="QUALITY",
             help="fast, or best: five times slower, more answers right. It needs all-mpnet-base-v2 (`oreqa models get`).",
-            show_default="$OREQA_QUALITY, else fast",
+            show_default="$OREQA_QUALITY, else the index's, else fast",
         ),
     ]
     reader = Annotated[

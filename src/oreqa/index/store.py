@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Literal, TypeVar
 from urllib.parse import quote
 
-from oreqa.defaults import DEFAULT_ENCODER, FACTORY, LANGUAGE, PASSAGE_TOKENS
+from oreqa.arguments import choice
+from oreqa.defaults import DEFAULT_ENCODER, FACTORY, LANGUAGE, PASSAGE_TOKENS, QUALITIES, Quality
 from oreqa.errors import IndexStateError, describe
 from oreqa.index.generations import DOCUMENTS, UNREADABLE, damage_message, read_error
 from oreqa.models.encoder.prompts import Prompts
@@ -62,11 +63,11 @@ CREATE TABLE IF NOT EXISTS layouts(
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings that an index is built with. Only ``factory`` can be changed later: the others affect what is stored.
+    """The settings of an index. Only ``factory`` and ``quality`` can be changed later: the others affect what is stored.
 
     Examples:
-        >>> Settings(language="de", factory="HNSW32")
-        Settings(model='minilm-retriever', passage_tokens=256, language='de', factory='HNSW32', truncate_dim=None)
+        >>> Settings(language="de", quality="best").quality
+        'best'
     """
 
     model: str = DEFAULT_ENCODER
@@ -75,6 +76,12 @@ class Settings:
     factory: str = FACTORY
     truncate_dim: int | None = None
     """Leading dimensions of the vectors that are kept; None for all that the model gives."""
+    quality: Quality | None = None
+    """How well its questions are answered where nobody says otherwise; None for ``fast``."""
+
+    def __post_init__(self) -> None:
+        if self.quality is not None:
+            choice(self.quality, QUALITIES, "quality")
 
 
 def model_place(folder: Path, model: str) -> str:
@@ -217,12 +224,16 @@ def read_settings(database: sqlite3.Connection) -> Settings:
     if not tokens.isdigit():
         raise sqlite3.DatabaseError(f"passage_tokens is {tokens!r}")
     dim = database.execute("SELECT CAST(value AS INTEGER) FROM settings WHERE key = 'truncate_dim'").fetchone()
+    quality = database.execute("SELECT value FROM settings WHERE key = 'quality'").fetchone()
+    if quality and quality[0] not in QUALITIES:
+        raise sqlite3.DatabaseError(f"quality is {quality[0]!r}")
     return Settings(
         read_setting(database, "model"),
         int(tokens),
         read_setting(database, "language"),
         read_setting(database, "factory"),
         dim[0] if dim else None,
+        quality[0] if quality else None,
     )
 
 

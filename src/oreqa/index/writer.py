@@ -225,22 +225,23 @@ class IndexWriter:
     def publish(self) -> None:
         """Make all changes visible at once as the next generation; without changes, do nothing."""
         self.flush()
+        quality = [(name,) for name in {self.settings.quality} - {self.current.quality, None}]
         for changes in self._sources.values():
             changes.count(self.report)
         replaced = [(row.number,) for changes in self._sources.values() for row in changes.replaced]
         returned = [(row.number,) for changes in self._sources.values() for row in changes.returned]
-        revisions = [(source, revision) for source, revision in self._new_revisions.items() if revision is not None]
-        if self._draft is None and not (returned or self._new_revisions or self._rebuild):
+        revisions = [pair for pair in self._new_revisions.items() if pair[1] is not None]
+        if self._draft is None and not (returned or self._new_revisions or self._rebuild or quality):
             return
         with transaction(self.draft):
+            self.draft.executemany("INSERT OR REPLACE INTO settings VALUES ('quality', ?)", quality)
             self.draft.executemany("DELETE FROM documents WHERE id = ?", replaced)
             self.draft.executemany("UPDATE documents SET gone = 0 WHERE id = ?", returned)
             self.draft.executemany("DELETE FROM sources WHERE path = ?", [(source,) for source in self._new_revisions])
             self.draft.executemany("INSERT INTO sources VALUES (?, ?)", revisions)
         checksums: Mapping[str, Mapping[str, Any]] = {}
         if self._rebuild:
-            factory = {"factory": self.settings.factory}
-            complete_draft(self.draft, self.folder / DRAFT, self.encodings, self._encode, factory)
+            complete_draft(self.draft, self.folder / DRAFT, self.encodings, self._encode, {"factory": self.settings.factory})
             link_fitted(self.current.generation, self.folder / DRAFT, self.current.damaged)
         elif self.current.generation is not None:  # the passages are the same, and so are their search files
             checksums = link_search_files(self.current.generation, self.folder / DRAFT)

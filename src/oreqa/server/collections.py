@@ -8,7 +8,7 @@ from pathlib import Path
 
 from oreqa.answer import Answer
 from oreqa.answering.answerer import Answerer
-from oreqa.answering.choices import checked_threshold
+from oreqa.answering.choices import checked_threshold, chosen_reader
 from oreqa.answering.guarantee import Guarantee
 from oreqa.answering.reply import Reply
 from oreqa.arguments import Conditions
@@ -17,6 +17,7 @@ from oreqa.defaults import Quality
 from oreqa.errors import InputError
 from oreqa.index.generations import generation_number
 from oreqa.index.search import Index
+from oreqa.models.reader.reader import Reader
 from oreqa.server.problems import RefusedError
 
 
@@ -69,7 +70,7 @@ def open_collections(
     threshold: float | None = None,
     at_least: float | None = None,
 ) -> dict[str, ServedCollection]:
-    """Open every index; the first loads the models, the others use them.
+    """Open every index. A model that several use, as those of one quality do, is loaded once.
 
     Raises IndexStateError and ModelError as ``Answerer.load`` does, InputError for a share that cannot be promised and a
     threshold without a calibration.
@@ -78,13 +79,21 @@ def open_collections(
         raise InputError("--at-least finds the threshold: leave --threshold out")
     collections: dict[str, ServedCollection] = {}
     first: Answerer | None = None
+    readers: dict[str | Path | None, Reader | None] = {}
+
+    def reader_of(index: Index) -> str | Path | None:
+        return chosen_reader(quality, index.snapshot().settings.quality) if reader == "auto" else reader
+
     try:
         for name, folder in folders.items():
             if first is None:
                 answerer = first = Answerer.load(folder, device, quality=quality, reader=reader, span_reranker=span_reranker)
+                readers[reader_of(first.index)] = first.reader
             else:
                 index = Index(folder, device, like=first.index)
-                answerer = Answerer(index, first.reader, first.span_reranker, marks=True)
+                if (used := reader_of(index)) not in readers:
+                    readers[used] = Reader(str(used), device=device)
+                answerer = Answerer(index, readers[used], first.span_reranker, marks=True)
                 _ = index.encoder
             promise = None if at_least is None else answerer.guarantee(at_least)
             lowest = threshold if promise is None else promise.threshold
