@@ -63,7 +63,8 @@ class Explanation:
     ``hits`` are the best of the search, ``answers`` the best that were found, those included that are less likely than the
     ``threshold``, which is None without a calibration. ``log_odds`` holds what each feature adds to the log-odds of the
     first answer; ``absent_words`` those words of the question that no document holds, ``unread_words`` those of the others
-    that no passage holds that was read. ``respelt`` maps words of the question to those that were asked for in their place.
+    that no passage holds that was read. ``respelt`` maps words of the question to those that were asked for in their place,
+    ``generation`` is the number of the index's state that all this is of.
     """
 
     question: str
@@ -76,6 +77,7 @@ class Explanation:
     absent_words: tuple[str, ...]
     unread_words: tuple[str, ...]
     respelt: Mapping[str, str]
+    generation: int
 
 
 def explained(
@@ -111,6 +113,7 @@ def explained(
         absent,
         unread,
         reply.respelt,
+        reply.generation,
     )
 
 

@@ -13,7 +13,6 @@ from starlette.responses import Response
 from oreqa.answering.explanation import Explanation, Stage
 from oreqa.answering.replies import explanation_json
 from oreqa.arguments import Conditions, conditions
-from oreqa.index.generations import generation_number
 from oreqa.server.batching import ModelThread
 from oreqa.server.collections import ServedCollection, chosen
 from oreqa.server.links import answer_links
@@ -66,8 +65,7 @@ def explain_router(collections: Mapping[str, ServedCollection], models: ModelThr
         collection, where = chosen(collections, body.collection)[0], conditions(body.where)
         work = partial(_explained, collection, body.expected, where)
         [explanation] = await models.ask((collection.name, "explain", body.expected, where), work, [body.question])
-        state = generation_number(collection.index.snapshot().generation)
-        row = explanation_json(explanation)
+        row, state = explanation_json(explanation), explanation.generation
         for each, answer in zip(row["answers"], explanation.answers, strict=True):
             each.update(linked(answer.passage, answer.sentence, answer.start, answer.end, collection.name, state))
         for each, ranked in zip(row["hits"], explanation.hits, strict=True):
