@@ -14,6 +14,7 @@ from oreqa.evaluation.metrics import (
     best_threshold,
     calibration,
     calibration_error,
+    coverage,
     gold_ranks,
     mean_metrics,
     paired_difference,
@@ -73,6 +74,18 @@ def test_the_best_threshold_is_that_of_trying_all() -> None:
             labels, scores = rng.random(size) < 0.4, rng.integers(0, 6, size).astype(float)
             tried = [np.mean((scores >= t) == labels) for t in (*scores, np.inf)]
             assert np.mean((scores >= best_threshold(scores, labels)) == labels) == max(tried)
+
+
+def test_coverage_is_the_largest_of_all_thresholds() -> None:
+    rng = np.random.default_rng(2)
+    for size in (1, 2, 9, 40):
+        for precision in (0.5, 0.8, 1.0):
+            for _ in range(20):
+                right, scores = rng.random(size) < 0.7, rng.integers(0, 6, size).astype(float)
+                above = [scores >= threshold for threshold in scores]
+                tried = [np.mean(given) for given in above if np.mean(right[given]) >= precision]
+                assert coverage(scores, right, precision) == max(tried, default=0)
+    assert coverage(np.zeros(0), np.zeros(0, bool), 0.8) == 0
 
 
 def test_calibration() -> None:

@@ -126,6 +126,15 @@ def best_threshold(scores: Reals, labels: Flags) -> float:
     return float("inf") if best == 0 else float(scores[order][ends[best - 1]])
 
 
+def coverage(scores: Reals, labels: Flags, precision: float) -> float:
+    """The largest share of items above some threshold of which at least ``precision`` are true; 0 where none is."""
+    order = np.argsort(-scores, kind="stable")
+    ends = np.diff(scores[order], append=-np.inf) != 0  # a threshold splits no tie
+    shares = np.cumsum(labels[order]) / np.arange(1, len(order) + 1)
+    reached = np.flatnonzero(ends & (shares >= precision))
+    return float((reached[-1] + 1) / len(order)) if len(reached) else 0.0
+
+
 def calibration_error(probabilities: Reals, labels: Flags) -> float:
     """Expected calibration error over ``CALIBRATION_BINS`` of equal width."""
     return float(sum(row.share * abs(row.confidence - row.accuracy) for row in calibration(probabilities, labels)))

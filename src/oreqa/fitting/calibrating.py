@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from oreqa.arrays import Doubles, Flags
-from oreqa.evaluation.metrics import calibration_error, roc_area
+from oreqa.evaluation.metrics import calibration_error, coverage, roc_area
 from oreqa.models.fitted import Calibration
 
 THRESHOLDS = np.linspace(0.01, 0.8, 80)
@@ -113,6 +113,7 @@ def calibration_summary(p: Doubles, answers: JudgedAnswers, threshold: float) ->
         "answers, answerable": _share(shown[answerable]),
         "right of answerable, all": _share(answers.right[answerable]),
         "right of given": _share(answers.right[shown]),
+        "coverage at 80% right": coverage(p, answers.right, 0.8),
     }
     return {"questions": len(p), **{name: round(100 * share, 2) for name, share in shares.items()}}
 
