@@ -65,6 +65,24 @@ def test_an_index_that_is_gone_is_not_ready_and_comes_back(tmp_path: Path, fitte
         assert client.post("/v1/ask", json={"question": "bees"}).status_code == 200
 
 
+def test_an_index_that_somebody_holds_keeps_only_those_waiting_who_ask_for_it(
+    client: httpx.Client, collections: dict[str, ServedCollection]
+) -> None:
+    ready: list[int] = []
+
+    def ask() -> None:
+        ready.append(httpx.get(f"{client.base_url}/readyz", timeout=60, trust_env=False).status_code)
+
+    asking = threading.Thread(target=ask)
+    with collections["shelf"].index._lock:
+        asking.start()
+        asking.join(0.5)
+        assert client.get("/healthz", timeout=5).status_code == 200
+        assert ready == []
+    asking.join()
+    assert ready == [200]
+
+
 def test_an_index_that_is_replaced_under_load_gives_no_error_and_no_mixture(
     tmp_path: Path, fitted: Path, fitted_reader: Path
 ) -> None:

@@ -118,7 +118,7 @@ def _add_status(
         return {"status": "ok"}
 
     @app.get("/readyz", tags=["server"], responses=problems_of(421, 503))
-    async def readyz() -> dict[str, str]:
+    def readyz() -> dict[str, str]:  # in a thread: it may wait for an index
         """The server answers questions: its models run, and every index can be read."""
         if not models.is_alive:
             raise busy("the models do not run")
