@@ -1,14 +1,21 @@
 from __future__ import annotations
 
+import os
+import threading
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("fastapi", reason="the serve extra is not installed")
 
+import uvicorn
+from served import served
+
 from oreqa.answering.replies import document_id
 from oreqa.core import Passage, Place, Sentence
 from oreqa.errors import InputError
+from oreqa.server import links
+from oreqa.server.collections import ServedCollection
 from oreqa.server.links import base_address, citation, file_url, published_folders, published_url
 
 LONG = "The warranty lasts two-year terms, and ends when the owner sells it."
@@ -59,6 +66,53 @@ def test_a_number_sign_may_be_part_of_a_files_name(tmp_path: Path) -> None:
         assert (
             published(key, "One.", sites={str(tmp_path): "https://a.org"}) == "https://a.org/C%23%20notes.csv#:~:text=One."
         )
+
+
+def counting_looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the threads that ask the disk for a file of rows, as they come."""
+    looks: list[str] = []
+    look = os.path.isfile
+
+    def noted(path: str | Path) -> bool:
+        if "rows." in str(path):
+            looks.append(threading.current_thread().name)
+        return look(path)
+
+    monkeypatch.setattr(links.os.path, "isfile", noted)
+    return looks
+
+
+def test_the_disk_is_asked_only_where_a_row_of_a_published_file_may_be_meant(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = counting_looks(monkeypatch)
+    assert published_url(Passage("/docs/rows.csv#3", "", "", "", 0, 0, ()), Sentence("", 0, 0), {}) is None
+    assert looks == []
+    published("/docs/rows.csv#3", "One.")
+    assert looks
+
+
+def test_the_disk_is_never_asked_by_the_thread_of_the_requests(
+    shelf: Path, collections: dict[str, ServedCollection], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[str] = []
+    run = uvicorn.Server.run
+    monkeypatch.setattr(
+        uvicorn.Server,
+        "run",
+        lambda *args, **kwargs: [threads.append(threading.current_thread().name), run(*args, **kwargs)],
+    )
+    with served(collections, sites={str(shelf): "https://a.org"}) as client:
+        looks = counting_looks(monkeypatch)
+        body = {"question": "Which boots are of leather?", "where": {"kind": "shoe"}}
+        for path, asked in (
+            ("/v1/ask", {**body, "threshold": 0}),
+            ("/v1/batch", {"questions": [body["question"]], "where": body["where"], "threshold": 0}),
+            ("/v1/search", body),
+            ("/v1/explain", body),
+        ):
+            looks.clear()
+            assert "https://a.org/rows.jsonl" in client.post(path, json=asked).text
+            assert looks, path
+            assert threads[0] not in looks, path
 
 
 def test_a_servers_address_has_a_scheme_and_a_host() -> None:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Request
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from oreqa.answer import Answer
@@ -60,7 +61,7 @@ def ask_router(
     async def ask(body: AskBody, request: Request) -> Response:
         """Answer a question with the sentence, the passage and the place that prove it."""
         (reply,) = await replies_to([body.question], body, collections, models, on_reply, partial(_left, request))
-        return json_response(reply_row(body.question, reply, linked))
+        return json_response(await run_in_threadpool(reply_row, body.question, reply, linked))
 
     @router.post("/batch", response_model=RepliesRow, responses=POSTED)
     async def batch(body: BatchBody, request: Request) -> Response:
@@ -70,21 +71,16 @@ def ask_router(
         for begin in range(0, len(body.questions), MOST_TOGETHER):
             questions = body.questions[begin : begin + MOST_TOGETHER]
             replies = await replies_to(questions, body, collections, models, on_reply, partial(_left, request))
-            rows += [reply_row(question, reply, linked) for question, reply in zip(questions, replies, strict=True)]
+            rows += await run_in_threadpool(reply_rows, questions, replies, linked)
         return json_response({"replies": rows})
 
     @router.post("/search", response_model=RankingRow, responses=POSTED)
     async def search(body: SearchBody, request: Request) -> Response:
         """The sentences or passages that match a question best."""
         hits, states = await hits_for(body, collections, models, on_reply, partial(_left, request))
+        rows = await run_in_threadpool(hit_rows, hits, linked)
         return json_response(
-            {
-                "question": body.question,
-                "mode": body.mode,
-                "unit": body.unit,
-                "hits": [hit_row(rank, *hit, linked) for rank, hit in enumerate(hits, 1)],
-                "generations": states,
-            }
+            {"question": body.question, "mode": body.mode, "unit": body.unit, "hits": rows, "generations": states}
         )
 
     return router
@@ -155,8 +151,13 @@ def _left(request: Request) -> asyncio.Future[None]:
     return asyncio.ensure_future(wait())
 
 
+def reply_rows(questions: Sequence[str], replies: Sequence[Merged], linked: Linked) -> list[dict[str, Any]]:
+    """Replies to questions as JSON."""
+    return [reply_row(question, reply, linked) for question, reply in zip(questions, replies, strict=True)]
+
+
 def reply_row(question: str, reply: Merged, linked: Linked) -> dict[str, Any]:
-    """A reply as JSON, its answers and hits with their links."""
+    """A reply as JSON, its answers and hits with their links. Links may ask the disk: not for the thread of the requests."""
     row = {
         "question": question,
         "found": bool(reply.answers),
@@ -170,13 +171,18 @@ def reply_row(question: str, reply: Merged, linked: Linked) -> dict[str, Any]:
     if not reply.answers:
         name = reply.guess[1] if reply.guess else next(iter(reply.replies))
         row["reason"] = refusal(question, reply.replies[name])
-        row["nearest"] = [hit_row(rank, *near, linked) for rank, near in enumerate(reply.nearest, 1)]
+        row["nearest"] = hit_rows(reply.nearest, linked)
     return row
 
 
 def _answer_row(answer: Answer, collection: str, generation: int, linked: Linked) -> dict[str, Any]:
     links = linked(answer.passage, answer.sentence, answer.start, answer.end, collection, generation)
     return {**answer_json(answer), **links}
+
+
+def hit_rows(hits: Sequence[tuple[Hit, str, int]], linked: Linked) -> list[dict[str, Any]]:
+    """Hits, best first, as JSON, with their links."""
+    return [hit_row(rank, *hit, linked) for rank, hit in enumerate(hits, 1)]
 
 
 def hit_row(rank: int, hit: Hit, collection: str, generation: int, linked: Linked) -> dict[str, Any]:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter
 from pydantic import BaseModel, Field, StrictStr
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from oreqa.answering.explanation import Explanation, Stage
 from oreqa.answering.replies import explanation_json
 from oreqa.arguments import Conditions, conditions
+from oreqa.server.ask import Linked
 from oreqa.server.batching import ModelThread
 from oreqa.server.collections import ServedCollection, chosen
 from oreqa.server.links import answer_links
@@ -65,15 +67,20 @@ def explain_router(collections: Mapping[str, ServedCollection], models: ModelThr
         collection, where = chosen(collections, body.collection)[0], conditions(body.where)
         work = partial(_explained, collection, body.expected, where)
         [explanation] = await models.ask((collection.name, "explain", body.expected, where), work, [body.question])
-        row, state = explanation_json(explanation), explanation.generation
-        for each, answer in zip(row["answers"], explanation.answers, strict=True):
-            each.update(linked(answer.passage, answer.sentence, answer.start, answer.end, collection.name, state))
-        for each, ranked in zip(row["hits"], explanation.hits, strict=True):
-            passage, sentence = ranked.hit.passage, ranked.hit.sentence
-            each.update(linked(passage, sentence, sentence.start, sentence.end, collection.name, state))
-        return json_response(row)
+        return json_response(await run_in_threadpool(_row, explanation, collection.name, linked))
 
     return router
+
+
+def _row(explanation: Explanation, collection: str, linked: Linked) -> dict[str, Any]:
+    """An explanation as JSON, its answers and hits with their links."""
+    row, state = explanation_json(explanation), explanation.generation
+    for each, answer in zip(row["answers"], explanation.answers, strict=True):
+        each.update(linked(answer.passage, answer.sentence, answer.start, answer.end, collection, state))
+    for each, ranked in zip(row["hits"], explanation.hits, strict=True):
+        passage, sentence = ranked.hit.passage, ranked.hit.sentence
+        each.update(linked(passage, sentence, sentence.start, sentence.end, collection, state))
+    return row
 
 
 def _explained(

@@ -76,13 +76,16 @@ def document_url(name: str, start: int, end: int, collection: str | None) -> str
 def published_url(passage: Passage, sentence: Sentence, sites: Mapping[str, str]) -> str | None:
     """The address of a sentence on the site of its folder, the longest that holds it; None where it has none.
 
-    Of a PDF it leads to the page, of a web page or another text to the sentence: browsers mark its words.
+    Of a PDF it leads to the page, of a web page or another text to the sentence: browsers mark its words. Where a row of a
+    file may be meant, the disk is asked which part names the file.
 
     Examples:
         >>> passage = Passage("/docs/a b.html", "", "", "It has three.", 0, 13, ())
         >>> published_url(passage, Sentence("It has three.", 0, 13), {"/docs": "https://example.org"})
         'https://example.org/a%20b.html#:~:text=It%20has%20three.'
     """
+    if not sites:
+        return None
     path = _file_of(passage.document_key)
     homes = [folder for folder in sites if path.is_relative_to(folder)]
     if not homes:
@@ -107,6 +110,8 @@ def file_url(passage: Passage, sentence: Sentence) -> str:
 
 def _file_of(key: str) -> PurePath:
     """The file of a document. A # stands before the name of a row in it, if it is not part of the file's name."""
+    if "#" not in key:
+        return PurePath(key)
     ends = [*(end for end, character in enumerate(key) if character == "#"), len(key)]
     return PurePath(key[: next((end for end in ends if os.path.isfile(key[:end])), ends[0])])  # noqa: PTH113
 

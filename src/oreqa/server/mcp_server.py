@@ -6,7 +6,7 @@ Importing the protocol's package takes most of a second: only the commands that 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping, MutableMapping
+from collections.abc import Callable, Collection, Mapping, MutableMapping, Sequence
 from functools import partial
 from importlib.metadata import version
 from typing import Annotated, Any
@@ -18,13 +18,15 @@ from mcp.server.mcpserver.tools import Tool
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import Field, ValidationError
+from starlette.concurrency import run_in_threadpool
 from starlette.routing import Match, Route
 
+from oreqa.core import Hit
 from oreqa.errors import OreqaError
 from oreqa.server.ask import OnReply, hits_for, replies_to
 from oreqa.server.batching import ModelThread
 from oreqa.server.catalog import Catalog
-from oreqa.server.collections import ServedCollection
+from oreqa.server.collections import Merged, ServedCollection
 from oreqa.server.guard import MAX_BODY
 from oreqa.server.metrics import begin_log
 from oreqa.server.problems import RefusedError, faults_of, safe, safe_values
@@ -109,7 +111,7 @@ def create_mcp_server(
     async def search(query: QuestionText, context: Context[Any, Any]) -> SearchResult:
         body = SearchBody(question=query, k=MOST_PASSAGES, unit="passage")
         hits, _ = await hits_for(body, collections, models, on_reply)
-        rows = [passage_result(hit, name, addressed(context)) for hit, name, _ in hits]
+        rows = await run_in_threadpool(_passages, hits, addressed(context))
         return SearchResult.model_validate(safe_values({"results": rows}))
 
     def fetch(id: Annotated[str, Field(max_length=200)], context: Context[Any, Any]) -> FetchResult:
@@ -123,17 +125,25 @@ def create_mcp_server(
     ) -> AskResult:
         body = AskBody(question=question, k=limit, collection=collection)
         (reply,) = await replies_to([question], body, collections, models, on_reply)
-        row = {
-            "answered": bool(reply.answers),
-            "answers": [answer_result(answer, name, addressed(context)) for answer, name, _ in reply.answers],
-            "nearest": [passage_result(hit, name, addressed(context)) for hit, name, _ in reply.nearest],
-        }
+        row = await run_in_threadpool(_reply, reply, addressed(context))
         return AskResult.model_validate(safe_values(row))
 
     tools = [_tool(search, SEARCH), _tool(fetch, FETCH), _tool(ask, f"{names}{ASK}")]
     return OreqaMcpServer(
         "oreqa", version=version("oreqa"), instructions=INSTRUCTIONS, tools=tools, subscriptions=False, log_level="WARNING"
     )
+
+
+def _passages(hits: Sequence[tuple[Hit, str, int]], addressed: Addressed) -> list[dict[str, Any]]:
+    return [passage_result(hit, name, addressed) for hit, name, _ in hits]
+
+
+def _reply(reply: Merged, addressed: Addressed) -> dict[str, Any]:
+    return {
+        "answered": bool(reply.answers),
+        "answers": [answer_result(answer, name, addressed) for answer, name, _ in reply.answers],
+        "nearest": _passages(reply.nearest, addressed),
+    }
 
 
 def _asked_host(context: Context[Any, Any]) -> str:
