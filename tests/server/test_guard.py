@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import json
 import socket
 from collections.abc import Iterator
 from contextlib import closing
+from http.client import HTTPConnection
 
 import httpx
 import pytest
@@ -136,6 +138,20 @@ def test_a_large_body_is_refused_whatever_it_says_of_its_size(client: httpx.Clie
     assert refusal(client.post("/v1/ask", content=large, headers=headers))[0] == 413
     assert refusal(client.post("/v1/ask", content=iter([large[:1000], large[1000:]]), headers=headers))[0] == 413
     assert client.get("/healthz").status_code == 200
+
+
+@pytest.mark.parametrize("headers", [{}, {"Host": "evil.example"}, {"Transfer-Encoding": "chunked"}])
+def test_a_client_that_sends_far_too_much_reads_why_it_is_refused(client: httpx.Client, headers: dict[str, str]) -> None:
+    url, large = client.base_url, b"x" * (16 << 20)
+    for _ in range(3):
+        with closing(HTTPConnection(url.host, url.port, timeout=30)) as connection:
+            chunked = "Transfer-Encoding" in headers
+            content = iter([large[:1000], large[1000:]]) if chunked else large
+            sent = {"Content-Type": "application/json", **headers}
+            connection.request("POST", "/v1/ask", content, sent, encode_chunked=chunked)
+            response = connection.getresponse()
+            assert (response.status, response.headers["connection"]) == (421 if "Host" in headers else 413, "close")
+            assert json.loads(response.read())["status"] == response.status
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""])

@@ -10,6 +10,7 @@ import hashlib
 import hmac
 import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from contextlib import suppress
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 
@@ -97,14 +98,21 @@ class Guard:
             await self._application(scope, receive, send)
             return
 
+        body = _Body(receive)
+
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
                 headers.setdefault("Cache-Control", "no-store")
+            elif message["type"] == "http.response.body" and not message.get("more_body") and not body.has_ended:
+                await send({**message, "more_body": True})
+                await body.drop()
+                message = {"type": "http.response.body", "body": b"", "more_body": False}
             await send(message)
 
+        receive = body.receive
         try:
             self.check(scope)
             if scope["path"] not in self._large:
@@ -175,6 +183,27 @@ def session_of(token: str) -> str:
 def same_secret(sent: str, secret: str) -> bool:
     """Whether two texts are equal, in a time that says nothing about where they differ."""
     return hmac.compare_digest(sent.encode("utf-8", "replace"), secret.encode())
+
+
+class _Body:
+    """The body of a request as it arrives. What is left of it when the response is sent is read and dropped: a connection
+    that is closed on bytes that nobody read is reset, and the client never sees the response."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive, self.has_ended = receive, False
+
+    async def receive(self) -> Message:
+        """The next message."""
+        message = await self._receive()
+        self.has_ended = message["type"] != "http.request" or not message.get("more_body")
+        return message
+
+    async def drop(self) -> None:
+        """Read what is left, for ``BODY_SECONDS`` at most."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(BODY_SECONDS):
+                while not self.has_ended:
+                    await self.receive()
 
 
 async def _gathered(receive: Receive, headers: Headers) -> Receive:
