@@ -18,6 +18,7 @@ import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from oreqa.answering.explanation import refusal as refusal_of
 from oreqa.answering.replies import document_id
 from oreqa.errors import InputError
 from oreqa.index.in_memory import index_documents
@@ -91,6 +92,16 @@ def test_three_tools_that_only_read_and_whose_descriptions_are_short(server: Ore
     assert '"default"' not in described
 
 
+def test_many_collections_do_not_fill_the_description(collections: dict[str, ServedCollection], models: ModelThread) -> None:
+    many = {f"{'collection-of-documents':x<60}-{number:03}": collections["shelf"] for number in range(100)}
+    tools = run(create_mcp_server(many, models, lambda _, __: None), lambda client: client.list_tools()).tools
+    rows = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
+    assert len(json.dumps(rows, separators=(",", ":"))) + len(INSTRUCTIONS) <= 4000
+    assert f"{list(many)[2]} and 97 others. Answer" in tools[2].description
+    two = create_mcp_server(dict(list(many.items())[:2]), models, lambda _, __: None)
+    assert f"{', '.join(list(many)[:2])}. Answer" in run(two, lambda client: client.list_tools()).tools[2].description
+
+
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_passages_come_with_what_fetches_and_shows_them(
     server: OreqaMcpServer, collections: dict[str, ServedCollection], mode: str
@@ -115,6 +126,8 @@ def test_answers_come_with_the_sentence_that_proves_them(server: OreqaMcpServer,
         assert row["confidence"] == round(answer.confidence or 0, 4)
         assert row["id"] == f"{document_id(row['document'])}:{row['start']}-{row['end']}"
         assert row["page"] is None
+        assert (row["newer"], row["contradicted_by"]) == (answer.newer or None, answer.contradicted_by or None)
+    assert reply["reason"] is None
     assert len(call(server, "ask", question=QUESTION)["answers"]) == 3
 
 
@@ -124,6 +137,7 @@ def test_where_nothing_answers_the_nearest_passages_come(
     unsure = {"shelf": replace(collections["shelf"], threshold=1.0)}
     reply = call(create_mcp_server(unsure, models, lambda _, __: None), "ask", question=QUESTION)
     assert (reply["answered"], reply["answers"]) == (False, [])
+    assert reply["reason"] == refusal_of(QUESTION, unsure["shelf"].ask([QUESTION], 3, (), None)[0])
     assert 0 < len(reply["nearest"]) <= 3
     assert set(reply["nearest"][0]) == {"id", "title", "url", "text", "score"}
 

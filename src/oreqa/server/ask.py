@@ -169,10 +169,17 @@ def reply_row(question: str, reply: Merged, linked: Linked) -> dict[str, Any]:
     if reply.guess is not None:
         row["guess"] = _answer_row(*reply.guess, linked)
     if not reply.answers:
-        name = reply.guess[1] if reply.guess else next(iter(reply.replies))
-        row["reason"] = refusal(question, reply.replies[name])
+        row["reason"] = reason_of(question, reply)
         row["nearest"] = hit_rows(reply.nearest, linked)
     return row
+
+
+def reason_of(question: str, reply: Merged) -> str | None:
+    """Why a question has no answer; None where it has one."""
+    if reply.answers:
+        return None
+    name = reply.guess[1] if reply.guess else next(iter(reply.replies))
+    return refusal(question, reply.replies[name])
 
 
 def _answer_row(answer: Answer, collection: str, generation: int, linked: Linked) -> dict[str, Any]:

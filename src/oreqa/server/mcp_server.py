@@ -23,7 +23,7 @@ from starlette.routing import Match, Route
 
 from oreqa.core import Hit
 from oreqa.errors import OreqaError
-from oreqa.server.ask import OnReply, hits_for, replies_to
+from oreqa.server.ask import OnReply, hits_for, reason_of, replies_to
 from oreqa.server.batching import ModelThread
 from oreqa.server.catalog import Catalog
 from oreqa.server.collections import Merged, ServedCollection
@@ -47,6 +47,9 @@ MCP_PATH = "/mcp"
 
 MOST_PASSAGES, MOST_TOOL_ANSWERS = 10, 10
 """Passages that ``search`` gives, and answers that ``ask`` can be asked for."""
+
+MOST_LISTED = 200
+"""Characters of the names of collections in the description of ``ask``, which fills the model's context at every turn."""
 
 INSTRUCTIONS = (
     "Answers and passages from the user's documents, with the place that proves each. ask: a question with a short answer. "
@@ -103,7 +106,7 @@ def create_mcp_server(
     the host that was asked; and to files where nobody asked over HTTP.
     """
     catalog, several = Catalog(collections), len(collections) > 1
-    names = f"The collections are: {', '.join(collections)}. " if several else ""
+    names = f"The collections are: {_listed(list(collections))}. " if several else ""
 
     def addressed(context: Context[Any, Any]) -> Addressed:
         return partial(tool_links, sites=sites or {}, several=several, base=base_url or _asked_host(context))
@@ -125,7 +128,7 @@ def create_mcp_server(
     ) -> AskResult:
         body = AskBody(question=question, k=limit, collection=collection)
         (reply,) = await replies_to([question], body, collections, models, on_reply)
-        row = await run_in_threadpool(_reply, reply, addressed(context))
+        row = await run_in_threadpool(_reply, question, reply, addressed(context))
         return AskResult.model_validate(safe_values(row))
 
     tools = [_tool(search, SEARCH), _tool(fetch, FETCH), _tool(ask, f"{names}{ASK}")]
@@ -138,12 +141,22 @@ def _passages(hits: Sequence[tuple[Hit, str, int]], addressed: Addressed) -> lis
     return [passage_result(hit, name, addressed) for hit, name, _ in hits]
 
 
-def _reply(reply: Merged, addressed: Addressed) -> dict[str, Any]:
+def _reply(question: str, reply: Merged, addressed: Addressed) -> dict[str, Any]:
     return {
         "answered": bool(reply.answers),
         "answers": [answer_result(answer, name, addressed) for answer, name, _ in reply.answers],
+        "reason": reason_of(question, reply),
         "nearest": _passages(reply.nearest, addressed),
     }
+
+
+def _listed(names: Sequence[str]) -> str:
+    """The first names that have room, and how many others there are."""
+    length, shown = 0, 0
+    while shown < len(names) and (length := length + len(names[shown]) + len(", ")) <= MOST_LISTED:
+        shown += 1
+    others = len(names) - shown
+    return ", ".join(names[:shown]) + (f" and {others} others" if others else "")
 
 
 def _asked_host(context: Context[Any, Any]) -> str:
@@ -157,7 +170,10 @@ def _tool(function: Callable[..., Any], description: str) -> Tool:
     """A tool whose schemas say what a model needs, and no more: they fill its context at every turn."""
     tool = Tool.from_function(function, description=description, annotations=_READ_ONLY)
     tool.parameters = {**_plain(tool.parameters), "additionalProperties": False}
-    tool.fn_metadata.output_schema = _plain(tool.fn_metadata.output_schema)
+    results = _plain(tool.fn_metadata.output_schema)
+    for schema in (results, *results.get("$defs", {}).values()):
+        del schema["required"]  # results always have every key
+    tool.fn_metadata.output_schema = results
     return tool
 
 
@@ -167,6 +183,8 @@ def _plain(schema: Any) -> Any:
         return [_plain(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
+    if set(schema) == {"anyOf", "title"} and all(set(each) == {"type"} for each in schema["anyOf"]):
+        return {"type": [each["type"] for each in schema["anyOf"]]}
     dropped = {"title": str, "examples": list}  # which are also names of properties, with schemas
     kept = {key: _plain(value) for key, value in schema.items() if not isinstance(value, dropped.get(key, ()))}
     if "default" in kept and kept["default"] is None:

@@ -56,7 +56,8 @@ class FetchResult(BaseModel):
 
 
 class AnswerResult(BaseModel):
-    """An answer with the sentence that proves it; start and end count characters of the document."""
+    """An answer with the sentence that proves it; start and end count characters of the document. newer and contradicted_by
+    are documents that say otherwise."""
 
     id: str
     text: str
@@ -67,13 +68,16 @@ class AnswerResult(BaseModel):
     end: int
     confidence: float | None
     url: str
+    newer: str | None
+    contradicted_by: str | None
 
 
 class AskResult(BaseModel):
-    """Answers, best first; without any, the nearest passages."""
+    """Answers, best first; without any, the reason and the nearest passages."""
 
     answered: bool
     answers: list[AnswerResult]
+    reason: str | None
     nearest: list[PassageResult]
 
 
@@ -115,6 +119,8 @@ def answer_result(answer: Answer, collection: str, addressed: Addressed) -> dict
         "start": start,
         "end": end,
         "confidence": None if answer.confidence is None else round(answer.confidence, 4),
+        "newer": answer.newer or None,
+        "contradicted_by": answer.contradicted_by or None,
     }
 
 
