@@ -48,7 +48,7 @@ MCP_PATH = "/mcp"
 MOST_PASSAGES, MOST_TOOL_ANSWERS = 10, 10
 """Passages that ``search`` gives, and answers that ``ask`` can be asked for."""
 
-MOST_LISTED = 200
+MOST_NAMES = 200
 """Characters of the names of collections in the description of ``ask``, which fills the model's context at every turn."""
 
 INSTRUCTIONS = (
@@ -153,7 +153,7 @@ def _reply(question: str, reply: Merged, addressed: Addressed) -> dict[str, Any]
 def _listed(names: Sequence[str]) -> str:
     """The first names that have room, and how many others there are."""
     length, shown = 0, 0
-    while shown < len(names) and (length := length + len(names[shown]) + len(", ")) <= MOST_LISTED:
+    while shown < len(names) and (length := length + len(names[shown]) + len(", ")) <= MOST_NAMES:
         shown += 1
     others = len(names) - shown
     return ", ".join(names[:shown]) + (f" and {others} others" if others else "")
