@@ -8,7 +8,7 @@ from oreqa.corpus.formats.places import SourcePlaces
 
 def test_text_that_stands_there_has_one_place() -> None:
     places = SourcePlaces("# Head\n\nOne two\nthree.\n")
-    places.go_to_line(3)
+    places.go_to(8)
     assert places.find("One two\nthree.") == [Place(0, "", 3, 8)]
 
 
@@ -36,10 +36,17 @@ def test_text_that_is_not_there_stands_where_the_last_ended() -> None:
     assert SourcePlaces("").find("x") == [Place(0, "", 1, 0)]
 
 
-def test_it_never_goes_back_to_an_earlier_line() -> None:
-    places = SourcePlaces("a b\na b\n")
-    places.go_to_line(2)
-    places.go_to_line(1)
-    assert places.find("a b") == [Place(0, "", 2, 4)]
-    places.go_to_line(99)
-    assert places.at(0) == Place(0, "", 1, 0)
+def test_words_that_stand_once_lead_back_from_a_wrong_place() -> None:
+    source = "\n".join(["-a all of it", *[f".B \\-o{n}\nword{n} of it then" for n in range(200)], "-b all of it", "the end"])
+    places = SourcePlaces(source)
+    for n in range(200):
+        places.find("-b all of it")  # jumps to the end, where it does not stand
+        (first, *_) = places.find(f"-o{n} word{n} of it then")
+        assert first.line == 2 * n + 2 + (first.source == source.index(f"word{n} of"))
+    assert places.find("word3 of it then the other file")[0].line == 9
+
+
+def test_a_place_that_the_caller_knows_is_kept() -> None:
+    places = SourcePlaces("one two three four\nfive\none two")
+    places.go_to(19)
+    assert places.find("one two three four")[0].line == 3

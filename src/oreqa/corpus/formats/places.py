@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Mapping
 from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, islice
 
 from oreqa.core import Place, place_after
 
@@ -15,10 +16,15 @@ _NEAR = 400
 _CLOSE = 40
 """A word that stands further behind the last one counts only if the next one stands so close to it."""
 
-_RUNS, _TRIES = ((3, 2000), (5, 100_000)), 8
-"""Words of a run by which a block is found again, and how far behind the last; how many runs are tried."""
+_RUN, _FAR, _TRIES = 3, 2000, 8
+"""Words of a run by which a block is found again, how far behind the last at most, and how many runs are tried.
 
-_WORD = re.compile(r"\S+")
+A run of letters and digits that stands once in the file is looked for anywhere, behind a part that was not read or before
+the last place, if words that stand several times were taken to be the wrong ones; of these, ``_ANCHORS`` are tried."""
+
+_ANCHORS = 40
+
+_WORD, _TOKEN = re.compile(r"\S+"), re.compile(r"[^\W_]+")
 
 
 class SourcePlaces:
@@ -28,15 +34,13 @@ class SourcePlaces:
         self._source = source
         self._lines = [0, *accumulate(len(line) + 1 for line in source.split("\n"))]
         self._cursor = 0
+        self._is_told = False  # whether the caller says where the blocks stand
+        self._anchors: dict[tuple[str, ...], int] | None = None
         self._last = Place(0)  # of the words of a block that were found, whether it begins a part or goes on with it
 
     def go_to(self, offset: int) -> None:
         """Look for the next block from the character ``offset`` on."""
-        self._cursor = offset
-
-    def go_to_line(self, line: int) -> None:
-        """Look for the next block from a line on, counted from 1, but not before what was found already."""
-        self._cursor = max(self._cursor, self._lines[min(max(line, 1), len(self._lines)) - 1])
+        self._cursor, self._is_told = offset, True
 
     def line(self, offset: int) -> int:
         """The line of a character, from 1."""
@@ -82,18 +86,44 @@ class SourcePlaces:
             self._add(places, text, begin, at)
 
     def _go_near(self, text: str) -> None:
-        """Go on to the block, if it stands behind a long part of the file that was not read."""
-        words = text.split(maxsplit=_TRIES + _RUNS[-1][0])
-        if self._offset(" ".join(words[: _RUNS[0][0]])) is not None:
+        """Go to the block: by the runs of words that stand once in the file, else to the next run from here on."""
+        if not self._is_told and (offset := self._anchored(text)) is not None:
+            self._cursor = offset
             return
-        for count, far in _RUNS:
-            for first in range(min(len(words) - count, _TRIES)):
-                run = " ".join(words[first : first + count])
-                offset = self._source.find(run, self._cursor, self._cursor + far)
-                if offset >= 0:
-                    before = len(" ".join(words[:first])) + _CLOSE * first
-                    self._cursor = max(self._cursor, offset - before)
-                    return
+        words = text.split(maxsplit=_TRIES + _RUN)
+        if self._offset(" ".join(words[:_RUN])) is not None:
+            return
+        for first in range(min(len(words) - _RUN, _TRIES)):
+            offset = self._source.find(" ".join(words[first : first + _RUN]), self._cursor, self._cursor + _FAR)
+            if offset >= 0:
+                before = len(" ".join(words[:first])) + _CLOSE * first
+                self._cursor = max(self._cursor, offset - before)
+                return
+
+    def _anchored(self, text: str) -> int | None:
+        """Where a block begins, by the runs of its words that stand once in the file."""
+        tokens = [match.span() for match in islice(_TOKEN.finditer(text), _ANCHORS + _RUN)]
+        words = [text[slice(*token)] for token in tokens]
+        runs = enumerate(zip(*(words[n:] for n in range(_RUN)), strict=False))
+        anchors = sorted((at, n) for n, run in runs if (at := self._unique_runs.get(run, -1)) >= 0)
+        if not anchors:
+            return None
+        offset, number = anchors[len(anchors) // 2]  # the middle one: a run can stand elsewhere, and here with markup
+        for word in reversed(words[:number]):  # back to the block's first words
+            before = self._source.rfind(word, max(offset - len(word) - _CLOSE, 0), offset)
+            offset = before if before >= 0 else offset
+        return max(offset - tokens[0][0], 0)
+
+    @property
+    def _unique_runs(self) -> Mapping[tuple[str, ...], int]:
+        """Where each run of words begins that stands once in the file; -1 for those that stand there again."""
+        if self._anchors is None:
+            self._anchors = {}
+            tokens = [match.span() for match in _TOKEN.finditer(self._source)]
+            words = [self._source[slice(*token)] for token in tokens]
+            for run, (start, _) in zip(zip(*(words[n:] for n in range(_RUN)), strict=False), tokens, strict=False):
+                self._anchors[run] = -1 if run in self._anchors else start
+        return self._anchors
 
     def _offset(self, text: str) -> int | None:
         offset = self._source.find(text, self._cursor, self._cursor + len(text) + _NEAR)
