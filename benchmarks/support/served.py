@@ -54,11 +54,11 @@ def paragraph_index(data: Path, work: Path, count: int) -> tuple[Path, list[str]
 
 
 @contextmanager
-def server_of(index: Path, work: Path) -> Iterator[Server]:
-    """A server of an index with the usual models; its log goes to work/serve.log."""
+def server_of(index: Path, work: Path, *options: str) -> Iterator[Server]:
+    """A server of an index with the usual models, and these options; its log goes to work/serve.log."""
     with socket.create_server((HOST, 0)) as free:
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "oreqa", "serve", "--index", str(index), "--port", str(port)]
+    command = [sys.executable, "-m", "oreqa", "serve", "--index", str(index), "--port", str(port), *options]
     with (work / "serve.log").open("wb") as log:
         process = subprocess.Popen(command, stderr=log)
         try:

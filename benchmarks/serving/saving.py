@@ -1,0 +1,73 @@
+"""How long it takes until a saved file can be found, while the server follows its folder.
+
+Run:  python benchmarks/serving/saving.py --data ../shared/data --work runs/serving
+
+The folder holds SQuAD dev's paragraphs, each a file. A file with a word of its own is written, again and again, and the
+word is searched for until it comes. Figures are seconds on the clock, which the load of the machine lengthens.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import time
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[1]))
+from common import report
+from support.served import Client, paragraph_index, server_of
+
+LONGEST, PAUSE = 120.0, 0.05
+NAMES = ("quoxal", "brindum", "veltori", "gasmarn", "pylozek", "tarvino", "wexoli", "jumbrat", "dorkavi", "zintelo")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--work", type=Path, default=Path("runs/serving"))
+    parser.add_argument("--paragraphs", type=int, default=300)
+    options = parser.parse_args()
+    index, _ = paragraph_index(options.data, options.work, options.paragraphs)
+    folder, seconds = options.work / f"texts-{options.paragraphs}", list[float]()
+    with server_of(index, options.work, "--watch", str(folder)) as server:
+        client = Client(server.port)
+        status = watched_status(client)
+        for name in NAMES:
+            seconds.append(seconds_until_answerable(client, folder / f"{name}-{time.time_ns()}.txt", name))
+            print(round(seconds[-1], 2), flush=True)
+            watched_status(client)
+    figures = {"passages": status["passages"], "files": len(seconds), "load": round(os.getloadavg()[0], 1)}
+    spread = {"seconds_median": round(statistics.median(seconds), 2), "seconds_max": round(max(seconds), 2)}
+    report("serving/saving", {**figures, **spread})
+
+
+def watched_status(client: Client) -> dict[str, object]:
+    """The collection's status as soon as its folder is watched and nothing is updated."""
+    while True:
+        (row,) = json.loads(client.request("GET", "/v1/status")[1])["collections"]
+        if row["watch"]["state"] == "watching" and row["watch"]["updated"] is not None:
+            return dict(row)
+        time.sleep(PAUSE)
+
+
+def seconds_until_answerable(client: Client, file: Path, name: str) -> float:
+    """Save a file, and search for the word that only it holds. The file is removed; its document stays."""
+    begun = time.monotonic()
+    file.write_text(f"The village of {name} was built beside the river in {time.time_ns()}.\n")
+    try:
+        while time.monotonic() - begun < LONGEST:
+            body = {"question": f"When was {name} built?", "unit": "passage", "k": 3}
+            hits = json.loads(client.request("POST", "/v1/search", body)[1])["hits"]
+            if any(hit["document"].endswith(file.name) for hit in hits):
+                return time.monotonic() - begun
+            time.sleep(PAUSE)
+    finally:
+        file.unlink()
+    raise AssertionError(f"{file} is not answerable after {LONGEST:g} s")
+
+
+if __name__ == "__main__":
+    main()
