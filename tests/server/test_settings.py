@@ -14,9 +14,14 @@ TOKEN = "a-token-of-some-length"
 
 
 def allowed(
-    host: str, token: str | None = None, hosts: tuple[str, ...] = (), rate: int | None = None, socket: bool = False
+    host: str,
+    token: str | None = None,
+    hosts: tuple[str, ...] = (),
+    rate: int | None = None,
+    socket: bool = False,
+    port: int = 8765,
 ) -> Access:
-    return access(host, 8765, socket=socket, token=token, allow_host=hosts, rate=rate, read_only=False)
+    return access(host, port, socket=socket, token=token, allow_host=hosts, rate=rate, read_only=False)
 
 
 def test_collections_have_the_names_of_their_folders_or_those_that_are_given(tmp_path: Path) -> None:
@@ -93,6 +98,14 @@ def test_a_server_on_loopback_answers_for_loopback_alone() -> None:
     assert allowed("127.0.0.1", hosts=("KB.example.org",)).hosts == who.hosts | {"kb.example.org"}
     assert allowed("127.0.0.1", hosts=("kb.example.org",)).rate == RATE_BEYOND_LOOPBACK  # a proxy stands before it
     assert "localhost" in allowed("127.0.0.1", socket=True).hosts
+
+
+def test_at_the_usual_port_names_without_a_port_are_allowed() -> None:
+    names = {"localhost", "127.0.0.1", "[::1]"}
+    assert allowed("127.0.0.1", port=80).hosts == names | {f"{name}:80" for name in names}
+    assert allowed("10.0.0.7", TOKEN, port=80).hosts == {"10.0.0.7", "10.0.0.7:80"}
+    assert allowed("0.0.0.0", TOKEN, ("kb.example.org:80",), port=80).hosts == {"kb.example.org", "kb.example.org:80"}
+    assert "localhost" not in allowed("127.0.0.1", port=8080).hosts
 
 
 def test_beyond_loopback_a_token_and_a_host_are_needed() -> None:

@@ -123,6 +123,7 @@ def access(
         hosts.add(f"[{host}]:{port}" if ":" in host else f"{host.lower()}:{port}")
     if not hosts:
         raise InputError(f"--host {host}: name the host that people type: --allow-host kb.example.org:{port}")
+    hosts |= {name.removesuffix(":80") for name in hosts}  # browsers leave the usual port out
     usual = 0 if is_private and not named else RATE_BEYOND_LOOPBACK
     return Access(frozenset(hosts), token, usual if rate is None else rate, read_only)
 
