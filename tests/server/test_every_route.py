@@ -25,7 +25,7 @@ from oreqa.index.store import Settings
 from oreqa.server import guard
 from oreqa.server.app import create_app
 from oreqa.server.collections import ServedCollection, close_collections, open_collections
-from oreqa.server.guard import HEADERS, OPEN_PATHS
+from oreqa.server.guard import HEADERS, OPEN_PATHS, cookie_of
 from oreqa.server.metrics import LOGGER, JsonLines
 from oreqa.server.settings import Access
 
@@ -134,7 +134,7 @@ def test_other_hosts_and_origins_are_refused_before_anything_is_told(
 def test_the_token_is_asked_for_but_where_nothing_is_told(closed: httpx.Client, method: str, pattern: str) -> None:
     path = filled(pattern)
     is_open = path in OPEN_PATHS or pattern in ("/d/{id}", "/web/{name}")
-    wrong = {"authorization": f"Bearer {TOKEN}x"}, {"authorization": TOKEN}, {"cookie": f"oreqa_session={TOKEN}"}
+    wrong = {"authorization": f"Bearer {TOKEN}x"}, {"authorization": TOKEN}, {"cookie": f"{cookie_of(TOKEN)}={TOKEN}"}
     for headers in ({}, *wrong):
         response = closed.request(method, path, headers=headers, json={})
         assert (response.status_code == 401) == (not is_open), (headers, response.text)
@@ -236,7 +236,7 @@ def test_nothing_of_a_request_is_logged_but_its_method_and_route(
     with served(sure) as client:
         for method, pattern in ROUTES:
             target = f"{filled(pattern, quote(SECRET))}?{SECRET}={SECRET}&path={SECRET}&collection={SECRET}"
-            headers = {"User-Agent": SECRET, "Cookie": f"oreqa_session={SECRET}", "Authorization": f"Bearer {SECRET}"}
+            headers = {"User-Agent": SECRET, "Cookie": f"{cookie_of(TOKEN)}={SECRET}", "Authorization": f"Bearer {SECRET}"}
             body = None if method in ("GET", "HEAD") else {SECRET: SECRET}
             raw(client, method, target, body, Host=SECRET)
             raw(client, method, target, body, Origin=SECRET)

@@ -12,7 +12,7 @@ from served import served
 
 from oreqa.server import guard
 from oreqa.server.collections import ServedCollection
-from oreqa.server.guard import GUESSES, HEADERS, MAX_BODY, SESSION, Limiter, same_secret, session_of
+from oreqa.server.guard import GUESSES, HEADERS, MAX_BODY, Limiter, cookie_of, same_secret, session_of
 from oreqa.server.settings import Access
 
 TOKEN = "a-token-of-some-length"
@@ -90,7 +90,7 @@ def test_nothing_is_told_without_the_token(closed: httpx.Client, path: str) -> N
     assert (status, "Authorization: Bearer" in detail) == (401, True)
     assert closed.get(path, headers={"authorization": f"Bearer {TOKEN}x"}).status_code == 401
     assert closed.get(path, headers={"authorization": f"Basic {TOKEN}"}).status_code == 401
-    assert closed.get(path, headers={"cookie": f"{SESSION}={TOKEN}"}).status_code == 401
+    assert closed.get(path, headers={"cookie": f"{cookie_of(TOKEN)}={TOKEN}"}).status_code == 401
     assert closed.get(path, headers={"cookie": 'x\x7f=;;="'}).status_code == 401
     assert closed.get(path, headers={"authorization": f"Bearer {TOKEN}"}).status_code != 401
 
@@ -115,6 +115,31 @@ def test_a_login_sets_a_cookie_that_no_script_reads_and_that_is_not_the_token(cl
     behind = closed.post("/login", json={"token": TOKEN}, headers={"x-forwarded-proto": "https"})
     assert "secure" in behind.headers["set-cookie"].lower()
     closed.cookies.clear()
+
+
+@pytest.mark.parametrize(
+    "others",
+    ['prefs={"a": 1}; %s', "a[b]=1; %s", "flag; %s; x=a b", "%s; a[b]=1", "name=J\xfcrgen x;%s", "%s", "a=b=c; ;=; %s"],
+)
+def test_cookies_of_others_do_not_sign_anybody_out(closed: httpx.Client, others: str) -> None:
+    session = f"{cookie_of(TOKEN)}={session_of(TOKEN)}"
+    for cookie, status in ((session, 200), (f"{session}0", 401), (f"x{session}", 401), (f"a={session}", 401)):
+        sent = (others % cookie).encode("latin-1")
+        assert closed.get("/v1/status", headers={b"cookie": sent}).status_code == status, sent
+
+
+def test_servers_of_one_host_do_not_sign_each_others_clients_out(collections: dict[str, ServedCollection]) -> None:
+    with (
+        served(collections, Access(frozenset(), TOKEN)) as first,
+        served(collections, Access(frozenset(), TOKEN[::-1])) as second,
+        httpx.Client(trust_env=False, timeout=60) as browser,
+    ):
+        pages = {str(first.base_url): TOKEN, str(second.base_url): TOKEN[::-1]}
+        for page, token in pages.items():
+            assert browser.post(f"{page}/login", json={"token": token}).status_code == 204
+        assert [browser.get(f"{page}/v1/status").status_code for page in pages] == [200, 200]
+        browser.post(f"{second.base_url}/logout")
+        assert [browser.get(f"{page}/v1/status").status_code for page in pages] == [200, 401]
 
 
 def test_every_response_keeps_pages_apart(client: httpx.Client) -> None:
@@ -222,3 +247,4 @@ def test_secrets() -> None:
     assert not same_secret("äbc", "abc")
     assert not same_secret("\ud800", "abc")
     assert session_of(TOKEN) != session_of(TOKEN + "x")
+    assert cookie_of(TOKEN) != cookie_of(TOKEN + "x")

@@ -23,7 +23,7 @@ from oreqa.server.documents import document_router
 from oreqa.server.drawing import Drawer
 from oreqa.server.explaining import explain_router
 from oreqa.server.following import Follower, status_of
-from oreqa.server.guard import SESSION, Application, Guard, Limiter, same_secret, session_of
+from oreqa.server.guard import Application, Guard, Limiter, cookie_of, same_secret, session_of
 from oreqa.server.marks import mark_router
 from oreqa.server.mcp_server import create_mcp_server, mcp_route
 from oreqa.server.metrics import LOGGER, Metrics, Observer
@@ -181,14 +181,17 @@ def _add_login(app: FastAPI, access: Access) -> None:
             raise RefusedError(401, "this is not the server's token" if access.token else "this server asks for no token")
         response = Response(status_code=204)
         secure = request.headers.get("x-forwarded-proto") == "https" or request.url.scheme == "https"
-        response.set_cookie(SESSION, session_of(access.token), httponly=True, samesite="strict", secure=secure)
+        response.set_cookie(
+            cookie_of(access.token), session_of(access.token), httponly=True, samesite="strict", secure=secure
+        )
         return response
 
     @app.post("/logout", tags=["server"], status_code=204, responses=problems_of(403, 421, 429))
     async def logout() -> Response:
         """Sign out."""
         response = Response(status_code=204)
-        response.delete_cookie(SESSION, httponly=True, samesite="strict")
+        if access.token is not None:
+            response.delete_cookie(cookie_of(access.token), httponly=True, samesite="strict")
         return response
 
 

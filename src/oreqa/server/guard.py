@@ -11,7 +11,6 @@ import hmac
 import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from contextlib import suppress
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -29,9 +28,6 @@ MAX_BODY, BODY_SECONDS = 64 * 1024, 10.0
 
 GUESSES = 20
 """Requests a minute with a wrong token, or logins, of one client."""
-
-SESSION = "oreqa_session"
-"""The cookie of a login."""
 
 OPEN_PATHS, OPEN_FOLDERS = frozenset({"/", "/healthz", "/readyz", "/login"}), ("/web/", "/d/")
 """What needs no token: the page itself, which holds no document, the login, and what watches the server."""
@@ -88,6 +84,7 @@ class Guard:
         self._application, self._access, self._limiter = application, access, limiter
         self._large = dict(large or {})
         self._session = session_of(access.token) if access.token else None
+        self._cookie = cookie_of(access.token) if access.token else ""
         self._guesses = Limiter(GUESSES)
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
@@ -156,11 +153,10 @@ class Guard:
         kind, _, value = headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer":
             return same_secret(value.strip(), self._access.token)
-        try:
-            cookie = SimpleCookie(headers.get("cookie", "")).get(SESSION)
-        except CookieError:
-            return False
-        return cookie is not None and same_secret(cookie.value, self._session or "")
+        # By hand: http.cookies stops at the first cookie that it cannot read, and others may set such ones for this host.
+        cookies = (cookie.partition("=") for line in headers.getlist("cookie") for cookie in line.split(";"))
+        session = self._session or ""
+        return any(name.strip() == self._cookie and same_secret(value.strip(), session) for name, _, value in cookies)
 
 
 def client_of(scope: Mapping[str, Any]) -> str:
@@ -177,7 +173,17 @@ def spend_or_refuse(limiter: Limiter, client: str, number: int = 1) -> None:
 
 def session_of(token: str) -> str:
     """The value of the cookie that stands for a token; the token cannot be told from it."""
-    return hmac.new(token.encode(), b"oreqa session", hashlib.sha256).hexdigest()
+    return _derived(token, b"oreqa session")
+
+
+def cookie_of(token: str) -> str:
+    """The name of that cookie. Browsers send a host's cookies to all of its ports: each token has a cookie of its own, so
+    that servers side by side do not sign each other's clients out."""
+    return f"oreqa_session_{_derived(token, b'oreqa cookie')[:8]}"
+
+
+def _derived(token: str, purpose: bytes) -> str:
+    return hmac.new(token.encode(), purpose, hashlib.sha256).hexdigest()
 
 
 def same_secret(sent: str, secret: str) -> bool:
