@@ -25,6 +25,8 @@ pytest.importorskip("fastapi", reason="the serve extra is not installed")
 import httpx
 from server_process import free_port, server_process, wait_until_ready
 
+from oreqa.server.listening import listen_on_file
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -75,6 +77,25 @@ def test_the_page_is_opened_where_browsers_reach_it(
     assert run(*arguments, "--host", "0.0.0.0", **beyond).exit_code == 0
     assert opened == [f"http://127.0.0.1:{port}", "http://kb.example.org"]
     assert "leave --socket out" in one_line(run(*arguments, "--socket", tmp_path / "socket"))
+
+
+@pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="this system has no Unix sockets")
+def test_the_socket_of_a_server_that_started_meanwhile_stays(
+    kb: Path, fitted_reader: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "s"
+    successors: list[socket.socket] = []
+
+    def end_and_start_another(_: object, listener: socket.socket) -> None:
+        listener.close()
+        successors.append(listen_on_file(place))
+
+    monkeypatch.setattr("oreqa.server.listening.run_server", end_and_start_another)
+    assert run("--index", kb, "--reader", fitted_reader, "--socket", place).exit_code == 0
+    with successors[0]:
+        assert place.exists()
+    assert "no index here" in one_line(run("--index", tmp_path / "none", "--socket", place))
+    assert not place.exists()
 
 
 def test_without_the_extra_the_error_says_how_to_install_it(kb: Path) -> None:
@@ -139,8 +160,8 @@ def test_a_unix_socket_and_a_token_in_the_environment(kb: Path, fitted_reader: P
             headers = {"authorization": f"Bearer {token}"}
             reply = client.post("/v1/ask", json={"question": "Who dances?"}, headers=headers)
             assert reply.status_code == 200
-            for address in ("10.0.0.1", "10.0.0.2"):  # what a proxy says of its clients
-                asked = {**headers, "x-forwarded-for": address}
+            for address in ("10.0.0.1", "10.0.0.2"):  # what a proxy says of its clients, behind what they say themselves
+                asked = {**headers, "x-forwarded-for": f"{time.monotonic()}, {address}"}
                 assert [client.post("/logout", headers=asked).status_code for _ in range(4)] == [204] * 3 + [429]
             started.send_signal(signal.SIGINT)
             _, log = started.communicate(timeout=60)

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import asyncio
 import socket
 import stat
 import time
+from collections.abc import MutableMapping
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +18,8 @@ from served import served
 from oreqa.errors import InputError
 from oreqa.server import listening
 from oreqa.server.collections import ServedCollection
-from oreqa.server.listening import listen, listen_on_file
+from oreqa.server.guard import Receive, Send, client_of
+from oreqa.server.listening import behind_socket, listen, listen_on_file
 
 
 def test_a_port_in_use_is_named_with_another() -> None:
@@ -49,8 +53,11 @@ def test_a_unix_socket_is_private_and_that_of_an_ended_server_is_replaced(tmp_pa
         assert stat.S_IMODE(place.stat().st_mode) == 0o660
         with pytest.raises(InputError, match="another server listens there"):
             listen_on_file(place)
-    with listen_on_file(place):  # the first one has ended and left its file
-        pass
+    assert not place.exists()
+    with closing(socket.socket(socket.AF_UNIX)) as dead:
+        dead.bind(str(place))  # a server that has crashed left its file
+    with listen_on_file(place):
+        assert place.exists()
     file = tmp_path / "file"
     file.write_text("mine")
     with pytest.raises(InputError, match="there is a file"):
@@ -58,6 +65,43 @@ def test_a_unix_socket_is_private_and_that_of_an_ended_server_is_replaced(tmp_pa
     assert file.read_text() == "mine"
     with pytest.raises(InputError, match="cannot be made"):
         listen_on_file(tmp_path / "missing" / "s")
+
+
+@pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="this system has no Unix sockets")
+def test_a_server_that_ends_leaves_the_socket_of_its_successor(tmp_path: Path) -> None:
+    place = tmp_path / "s"
+    first = listen_on_file(place)
+    place.unlink()
+    with listen_on_file(place), closing(socket.socket(socket.AF_UNIX)) as client:
+        first.close()
+        client.connect(str(place))
+    assert not place.exists()
+    first.close()  # once more does no harm
+
+
+@pytest.mark.parametrize(
+    ("named", "client"),
+    [
+        (["9.9.9.9"], "9.9.9.9"),
+        (["1.1.1.1, 9.9.9.9"], "9.9.9.9"),
+        (["1.1.1.1", "2001:db8::1"], "2001:db8::1"),
+        ([], "unix"),
+        ([""], "unix"),
+    ],
+)
+def test_behind_a_socket_the_client_is_the_last_that_is_named(named: list[str], client: str) -> None:
+    clients: list[str] = []
+
+    async def application(scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        clients.append(client_of(scope))
+
+    async def nothing(*_: object) -> Any:
+        return {}
+
+    headers = [(b"x-forwarded-for", each.encode()) for each in named]
+    scope = {"type": "http", "client": None, "headers": headers}
+    asyncio.run(behind_socket(application)(scope, nothing, nothing))
+    assert clients == [client]
 
 
 def seconds_until_cut_off(connection: socket.socket, data: bytes) -> float:

@@ -142,5 +142,3 @@ def serve(
             run_server(application, listener)
         finally:
             close_collections(collections)
-            if socket is not None:
-                socket.unlink(missing_ok=True)

@@ -160,7 +160,7 @@ class Guard:
 
 
 def client_of(scope: Mapping[str, Any]) -> str:
-    """Who asks: the address that a request came from; empty behind a Unix socket."""
+    """Who asks: the address that a request came from, or that a proxy of this machine names."""
     return str((scope.get("client") or ("",))[0])
 
 

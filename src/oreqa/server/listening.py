@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import ipaddress
 import os
 import signal
 import socket
 import stat
+from collections.abc import MutableMapping
 from pathlib import Path
+from typing import Any
 
 import h11
 import uvicorn
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from oreqa.errors import InputError
-from oreqa.server.guard import Application
+from oreqa.server.guard import Application, Receive, Send
 from oreqa.server.metrics import begin_log
 
 SECONDS_TO_FINISH = 30
@@ -26,6 +30,8 @@ HEAD_SECONDS = 10.0
 """In which a request's line and headers have to arrive."""
 
 _KEPT_OPEN, _WAITING_CONNECTIONS = 30, 1024
+_SOCKET_CLIENT = "unix"
+"""Whoever asks through a Unix socket, which has no addresses."""
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -58,17 +64,43 @@ def _resolved(host: str, port: int) -> tuple[socket.AddressFamily, tuple[object,
         return family, address
 
 
+class FileListener(socket.socket):
+    """A Unix socket that removes its file before it closes, if the file there is still its own.
+
+    As long as the socket is open, no other file can get the number of its own.
+    """
+
+    _file: tuple[Path, int, int] | None = None
+
+    def bind_file(self, path: Path) -> None:
+        """Bind it to a path."""
+        self.bind(str(path))
+        status = path.lstat()
+        self._file = path, status.st_dev, status.st_ino
+
+    def close(self) -> None:
+        """Close it."""
+        if self._file is not None:
+            path, device, number = self._file
+            self._file = None
+            with contextlib.suppress(OSError):
+                status = path.lstat()
+                if (status.st_dev, status.st_ino) == (device, number):
+                    path.unlink()
+        super().close()
+
+
 def listen_on_file(path: Path) -> socket.socket:
-    """A Unix socket, which its owner and group may use. Raises InputError if another server uses it, or no file can be
-    made there."""
+    """A Unix socket, which its owner and group may use; its file goes when it is closed. Raises InputError if another server
+    uses it, or no file can be made there."""
     if not hasattr(socket, "AF_UNIX"):
         raise InputError("--socket: this system has no such sockets; use --port")
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener = FileListener(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         _remove_stale(path)
         before = os.umask(0o117)
         try:
-            listener.bind(str(path))
+            listener.bind_file(path)
         finally:
             os.umask(before)
         listener.listen(_WAITING_CONNECTIONS)
@@ -132,20 +164,33 @@ class PromptProtocol(H11Protocol):
             self.transport.close()
 
 
-def uvicorn_server(application: Application, proxies: str = "127.0.0.1,::1") -> uvicorn.Server:
+def behind_socket(application: Application) -> Application:
+    """An application whose client is the last that X-Forwarded-For names: the proxy before the Unix socket wrote that one,
+    and clients may have sent the names before it."""
+    trusting: Any = ProxyHeadersMiddleware(application, _SOCKET_CLIENT)  # type: ignore[arg-type]
+
+    async def named(scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        await trusting(scope if scope["type"] == "lifespan" else {**scope, "client": (_SOCKET_CLIENT, 0)}, receive, send)
+
+    return named
+
+
+def uvicorn_server(application: Application, is_file: bool = False) -> uvicorn.Server:
     """The server of an application; SIGTERM gives it ``SECONDS_TO_FINISH``.
 
-    Of requests from ``proxies``, which are * behind a Unix socket, the client is the one that X-Forwarded-For names.
+    Of requests that come through a Unix socket, as ``is_file`` says, or from this machine, the client is the last that
+    X-Forwarded-For names.
     """
     config = uvicorn.Config(
-        application,
+        behind_socket(application) if is_file else application,
         http=PromptProtocol,
         ws="none",
         lifespan="on",
         log_config=None,
         access_log=False,
         server_header=False,
-        forwarded_allow_ips=proxies,
+        proxy_headers=not is_file,
+        forwarded_allow_ips="127.0.0.1,::1",
         timeout_keep_alive=_KEPT_OPEN,
         timeout_graceful_shutdown=SECONDS_TO_FINISH,
     )
@@ -160,8 +205,7 @@ def run_server(application: Application, listener: socket.socket) -> None:
     before = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         is_file = listener.family == getattr(socket, "AF_UNIX", None)
-        server = uvicorn_server(application, "*") if is_file else uvicorn_server(application)
-        server.run(sockets=[listener])
+        uvicorn_server(application, is_file).run(sockets=[listener])
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
