@@ -111,6 +111,17 @@ def test_wrapped_prose_is_told_from_verse_code_and_paragraphs() -> None:
     assert list(wraps(f"{code}\n\n{LONG}\ngoes on.")) == [len(code) + 2 + len(LONG)]
 
 
+def test_lines_in_columns_are_not_wrapped() -> None:
+    options = (
+        "--daemon                 run as an rsync daemon, which waits for others\n"
+        "--address=ADDRESS        bind to the specified address\n"
+        "--bwlimit=RATE           limit socket I/O bandwidth, in units of 1024 bytes"
+    )
+    assert not list(wraps(options))
+    justified = f"{LONG.replace(' ', '  ', 1)}\ngoes on.  And then on."
+    assert list(wraps(justified)) == [len(LONG) + 1]
+
+
 @given(st.text(alphabet="ab .|-1:=\n\t\xa0{", max_size=200))
 def test_places_are_of_line_breaks(text: str) -> None:
     assert all(text[place] == "\n" for place in wraps(text))

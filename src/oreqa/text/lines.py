@@ -18,6 +18,8 @@ _GAP = re.compile(r"(?<=\S) *\t[ \t]*(?=\S)")
 _COLON = re.compile(r"(?<=[^\s:]):(?=[^\s:/])(?!(?<=\d:)\d)|(?<=\S)::(?=\S)")
 """What divides the fields of lines: tabs, or colons without blanks that are not those of times."""
 
+_COLUMN_GAP = re.compile(r"(?<=\S) {2,}(?=\S)")
+
 _BLANK_LINE = re.compile(r"\n\s*\n")
 
 MIN_LIST_LINES = 3
@@ -94,8 +96,15 @@ def wraps(text: str) -> Iterator[int]:
         if sum(len(_CODE.findall(line)) for line, _ in lines) > MAX_CODE * sum(len(line) for line, _ in lines):
             continue
         for (line, end), (next_line, _) in pairwise(lines):
-            if end not in ends and _indentation(next_line) <= _indentation(line) and _is_wrapped(line, next_line, width):
+            if end in ends or _columns(line) & _columns(next_line):
+                continue
+            if _indentation(next_line) <= _indentation(line) and _is_wrapped(line, next_line, width):
                 yield end - 1
+
+
+def _columns(line: str) -> set[int]:
+    """Where the words of a line begin that stand behind several blanks, as those of a table do."""
+    return {gap.end() for gap in _COLUMN_GAP.finditer(line)}
 
 
 def _blocks(text: str) -> Iterator[list[tuple[str, int]]]:
