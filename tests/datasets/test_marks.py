@@ -31,6 +31,51 @@ def test_a_question_has_one_mark_and_evaluation_reads_it(tmp_path: Path) -> None
         assert stat.S_IMODE((tmp_path / MARKS_FILE).stat().st_mode) == 0o600
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("What is C++?", "What is C#?"),
+        ("What is C++?", "What is C?"),
+        ("Is it -5 or more?", "Is it 5 or more?"),
+        ("Is it .5 kg?", "Is it 5 kg?"),
+        ("What costs 1.5 kg?", "What costs 1 5 kg?"),
+        ("कि?", "का?"),
+        ("ที่", "ท่า"),
+        ("Is it 5 €?", "Is it 5 £?"),
+    ],
+)
+def test_questions_that_differ_in_a_sign_or_a_mark_are_not_equal(one: str, other: str) -> None:
+    assert question_id(one) != question_id(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("How long?", "how  LONG ?"),
+        ("What is the café fee?", "What is the cafe\u0301 fee"),
+        ("Who said “yes”, and why?", 'who said "yes" and why'),
+        ("Ｈｏｗ long？", "how long"),
+        ("Wo ist die Straße?", "WO IST DIE STRASSE?"),
+    ],
+)
+def test_questions_that_differ_in_case_and_sentence_signs_are_equal(one: str, other: str) -> None:
+    assert question_id(one) == question_id(other)
+
+
+def test_an_id_that_was_stored_by_another_rule_is_computed_anew(tmp_path: Path) -> None:
+    (tmp_path / MARKS_FILE).write_text('{"id": "old", "question": "How long?", "answers": [], "verdict": "none"}\n')
+    assert [mark.id for mark in read_marks(tmp_path)] == [RIGHT.id]
+    set_mark(tmp_path, RIGHT)
+    assert read_marks(tmp_path) == [RIGHT]
+
+
+def test_a_correction_that_is_called_wrong_is_gone(tmp_path: Path) -> None:
+    wrong = replace(RIGHT, answers=(), verdict="wrong")
+    set_mark(tmp_path, replace(RIGHT, verdict="corrected"))
+    set_mark(tmp_path, wrong)
+    assert (read_marks(tmp_path), read_marks(tmp_path, UNDECIDED_FILE)) == ([], [wrong])
+
+
 def test_a_wrong_answer_without_the_right_one_is_kept_apart(tmp_path: Path) -> None:
     set_mark(tmp_path, replace(RIGHT, answers=(), verdict="wrong"))
     assert read_marks(tmp_path) == []

@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
-from collections.abc import Callable
+import unicodedata
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -22,6 +21,9 @@ Verdict = Literal["right", "corrected", "none", "wrong"]
 """The answer is right; this is the right one; the documents hold none; or it is wrong, and nobody said what is right."""
 
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+
+_AROUND = ",;:?!\"'“”„‘’‚«»¿¡،؛؟।。、"
+"""Signs of sentences before and behind words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +48,19 @@ class Mark:
 
 
 def question_id(question: str) -> str:
-    """What equal questions share: case and punctuation do not count.
+    """What equal questions share: case, white space and the sentence signs around words do not count.
+
+    A full stop before a word counts, as in ".5" and ".NET", and so do signs within words, as in "1.5" and "C++".
 
     Examples:
         >>> question_id("How long is it?") == question_id("how long is  it")
         True
+        >>> question_id("What is C++?") == question_id("What is C#?")
+        False
     """
-    words = re.findall(r"\w+", question.casefold())
-    return hashlib.sha256(" ".join(words).encode()).hexdigest()[:16]
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", question).casefold())
+    words = (word.lstrip(_AROUND).rstrip(_AROUND + ".") for word in folded.split())
+    return hashlib.sha256(" ".join(filter(None, words)).encode()).hexdigest()[:16]
 
 
 def mark_json(mark: Mark) -> dict[str, Any]:
@@ -72,46 +79,49 @@ def set_mark(folder: Path, mark: Mark) -> None:
 
     Raises InputError if the index's folder cannot be written.
     """
-    is_decided = mark.verdict != "wrong"
-    _change(folder, MARKS_FILE if is_decided else UNDECIDED_FILE, lambda marks: [*_others(marks, mark.id), mark])
-    if is_decided and (folder / UNDECIDED_FILE).exists():
-        _change(folder, UNDECIDED_FILE, lambda marks: _others(marks, mark.id))
+    _put(folder, mark.id, mark)
 
 
 def remove_mark(folder: Path, name: str) -> bool:
     """Remove what was said of a question, by its id; False if nothing was."""
     is_there = any(each.id == name for file in (MARKS_FILE, UNDECIDED_FILE) for each in read_marks(folder, file))
-    for file in (MARKS_FILE, UNDECIDED_FILE) if is_there else ():
-        _change(folder, file, lambda marks: _others(marks, name))
+    if is_there:
+        _put(folder, name, None)
     return is_there
 
 
-def _others(marks: list[Mark], name: str) -> list[Mark]:
-    return [each for each in marks if each.id != name]
-
-
-def _change(folder: Path, file: str, change: Callable[[list[Mark]], list[Mark]]) -> None:
-    path = folder / file
+def _put(folder: Path, name: str, mark: Mark | None) -> None:
+    """Put a mark, or none, in place of all that was said of a question, by its id. Both files are read before one is
+    written, and the one that gains a mark is written first: nothing is lost if the other cannot be."""
+    target = UNDECIDED_FILE if mark is not None and mark.verdict == "wrong" else MARKS_FILE
     try:
         with lock_file(folder / _LOCK, wait=True):
-            before = read_marks(folder, file)
-            after = change(before)
-            if after == before:
-                return
-            if not path.exists():  # what replaces it keeps its mode
-                os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-            write_bytes(path, b"".join(json.dumps(mark_json(mark), ensure_ascii=False).encode() + b"\n" for mark in after))
+            files = sorted((MARKS_FILE, UNDECIDED_FILE), key=lambda file: file != target)
+            before = {file: read_marks(folder, file) for file in files}
+            for file, marks in before.items():
+                after = [each for each in marks if each.id != name]
+                after += [mark] if mark is not None and file == target else []
+                if after != marks:
+                    _write(folder / file, after)
     except OSError as error:
+        path = folder / target
         raise InputError(f"{path}: it cannot be written ({error.strerror}); marks need a folder that can") from error
+
+
+def _write(path: Path, marks: list[Mark]) -> None:
+    if not path.exists():  # what replaces it keeps its mode
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    write_bytes(path, b"".join(json.dumps(mark_json(mark), ensure_ascii=False).encode() + b"\n" for mark in marks))
 
 
 def _mark(row: dict[str, Any], where: str) -> Mark:
     verdict, answers = need(row, "verdict", str, where), need(row, "answers", list, where)
     if verdict not in VERDICTS or not all(isinstance(answer, str) for answer in answers):
         raise InputError(f"{where}: it is no mark: its verdict is one of {', '.join(VERDICTS)}, its answers are texts")
+    question = need(row, "question", str, where)
     return Mark(
-        need(row, "id", str, where),
-        need(row, "question", str, where),
+        question_id(question),  # not as it was stored: what makes questions equal may have changed since
+        question,
         tuple(answers),
         verdict,
         optional(row, "time", str, "", where),
