@@ -3,7 +3,7 @@
 Run:  python benchmarks/serving/throughput.py --data ../shared/data --work runs/serving
 
 Questions of SQuAD dev, drawn by chance, are asked of an index of its paragraphs. The loop asks one after the other in a
-process of its own, before and after the server, and then takes 16 together: no server can need less. Figures are the
+process of its own, before and after the server, and then takes 16 together, as the server may. Figures are the
 processor's time a question of the loop and of the whole server, seconds from request to answer, and questions a second.
 A question that waited too long (503) is asked again, and its seconds go on. The load of the machine is that of the last
 minute. Each question is asked six times: 64 of them take ten minutes on two cores without fast eight-bit arithmetic.
