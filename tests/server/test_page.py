@@ -305,6 +305,17 @@ class TestPage:
         page.browser.wait("document.querySelector('#source mark')?.innerText === 'two years'")
         assert page.browser.one("article h2").text == "two years"
 
+    def test_a_long_question_is_whole_beside_its_source(self, page: Shop) -> None:
+        page.browser.size(1120)
+        row, asked = warranty(page), "How long is the warranty that comes with a new boiler from the shop?"
+        page.stage.canned["/v1/ask"] = Canned(reply_row(asked, row))
+        home(page)
+        page.browser.keys(asked, Keys.ENTER)
+        page.browser.one("article")
+        page.browser.press("Contract, page 2")
+        page.browser.wait("document.querySelector('#source mark')")
+        page.browser.wait("question.scrollHeight <= question.clientHeight && question.offsetHeight > 60")
+
     def test_back_closes_the_source_and_returns_the_focus(self, page: Shop) -> None:
         for width in (390, 1440):
             page.browser.size(width)
