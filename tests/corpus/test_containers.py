@@ -43,7 +43,7 @@ def mail(subject: str, text: str, **files: bytes) -> EmailMessage:
 
 
 def without_header(document: Document) -> Document:
-    return replace(document, text=document.text.removeprefix("from: anna@example.org\n\n"))
+    return replace(document, text=document.text.removeprefix(f"from: anna@example.org; subject: {document.title}\n\n"))
 
 
 def read(path: Path) -> tuple[list[Document], list[str]]:

@@ -19,7 +19,9 @@ def read(message: EmailMessage | bytes) -> Document:
     return read_mail(bytes(message), Path("some_mail.eml"))[0]
 
 
-HEADER = "from: Anna <anna@example.org>; to: bob@example.org; date: Mon, 02 Jan 2023 10:00:00 +0100"
+HEADER = (
+    "from: Anna <anna@example.org>; to: bob@example.org; date: Mon, 02 Jan 2023 10:00:00 +0100; subject: Plän for Monday"
+)
 
 
 def body(message: EmailMessage) -> str:
@@ -174,7 +176,7 @@ def test_a_quotation_at_the_end_of_a_page_has_marks(page: str, text: str) -> Non
     ],
 )  # fmt: skip
 def test_encodings(header: str, body: bytes, text: str) -> None:
-    assert read(f"Subject: s\n{header}\n\n".encode() + body).text == text
+    assert read(f"Subject: s\n{header}\n\n".encode() + body).text == f"subject: s\n\n{text}"
 
 
 @pytest.mark.parametrize(
@@ -188,6 +190,34 @@ def test_encodings(header: str, body: bytes, text: str) -> None:
 )
 def test_passages_are_named_by_what_the_header_says(header: str, heading: str) -> None:
     assert [section.heading for section in read(f"Subject: s\n{header}\n\nText.".encode()).sections] == [heading]
+
+
+def test_a_subject_that_is_no_cell_stands_on_a_line_of_its_own() -> None:
+    document = read(b"From: a@b.org\nTo: c@d.org\nSubject: One; two\n\nText.")
+    assert document.text == "from: a@b.org; to: c@d.org\nsubject: One; two\n\nText."
+    long = "word " * 20 + "end"
+    document = read(f"From: a@b.org\nTo: c@d.org\nSubject: {long}\n\nText.".encode())
+    assert document.text == f"from: a@b.org; to: c@d.org\nsubject: {long}\n\nText."
+    assert read(b"To: c@d.org\n\nText.").text == "to: c@d.org\n\nText."
+
+
+@pytest.mark.parametrize(
+    ("header", "sender"),
+    [
+        ("bbb@ddd.com (John X. Doe)", "John X. Doe <bbb@ddd.com>"),
+        ("bbb at ddd.com (John X. Doe)", "John X. Doe <bbb at ddd.com>"),  # as archives of lists write it
+        ("anna@example.org (=?utf-8?q?J=C3=B6_D?=),\n bob@example.org (Bob), Eve <e@f.g>",
+         "Jö D <anna@example.org>, Bob <bob@example.org>, Eve <e@f.g>"),
+        ("anna@example.org (Berg, Anna)", '"Berg, Anna" <anna@example.org>'),
+        ('anna@example.org (Anna "B" Berg)', r'"Anna \"B\" Berg" <anna@example.org>'),
+        ('"J. Doe" <j@example.org>', "J. Doe <j@example.org>"),
+        ('"Doe, bob@example.org (Bob)" <j@example.org>', '"Doe, bob@example.org (Bob)" <j@example.org>'),
+    ],
+)  # fmt: skip
+def test_a_name_behind_an_address_is_read(header: str, sender: str) -> None:
+    document = read(f"From: {header}\nSubject: s\n\nText.".encode())
+    assert document.fields == {"from": sender}
+    assert document.text == f"from: {sender}; subject: s\n\nText."
 
 
 def test_a_forwarded_message_is_named() -> None:

@@ -60,7 +60,7 @@ def read(parts: Parts) -> Document:
 def body(document: Document) -> str:
     """The text of a message after the row of its fields."""
     header, _, text = document.text.partition("\n\n")
-    assert header.endswith("date: Mon, 02 Jan 2023 09:00:00 +0000")
+    assert header.removesuffix(f"; subject: {document.title}").endswith("date: Mon, 02 Jan 2023 09:00:00 +0000")
     return text
 
 
@@ -94,7 +94,7 @@ def test_a_sender_of_the_company_has_a_name_alone(name: str) -> None:
 
 def test_texts_in_a_code_page_and_html() -> None:
     russian = message(properties={0x3FFD: 1251}, _0037="Тест".encode("cp1251"), _1000="Привет всем.".encode("cp1251"))
-    assert (read(russian).title, read(russian).text) == ("Тест", "Привет всем.")
+    assert (read(russian).title, read(russian).text) == ("Тест", "subject: Тест\n\nПривет всем.")
     unnamed = message(_0037=b"Plan\0", _1000="Grüße.".encode())
     assert (read(unnamed).title, body(read(unnamed))) == ("Plan", "Grüße.")
     page = {"__substg1.0_10130102": "<meta charset=latin-1><p>Die <b>Grüße</b>.".encode("latin-1")}
@@ -114,9 +114,7 @@ def test_attachments_are_documents(tmp_path: Path) -> None:
     path.write_bytes(ole_file(outer | attached(2, "", b"?")))
     unread: list[str] = []
     documents = {d.key.removeprefix(str(path)): d for d in read_documents(path, on_unread=unread.append)}
-    assert {
-        key: document.text.removeprefix("date: Mon, 02 Jan 2023 09:00:00 +0000\n\n") for key, document in documents.items()
-    } == {
+    assert {key: body(d) if d.text.startswith("date: ") else d.text for key, d in documents.items()} == {
         "": "Both are attached.\n\nAttachments: rows.csv, Old plan, unnamed",
         "#rows.csv#7": "tent",
         "#Old plan.eml": "It was worse.\n\nAttachments: ä.txt",
@@ -140,7 +138,7 @@ def test_messages_that_lie_too_deep_are_named(tmp_path: Path) -> None:
 def test_a_date_beyond_the_calendar_and_properties_that_are_cut_off() -> None:
     parts = message(properties={0x0039: 2**64 - 1}, _0037="Plan", _1000="Text.")
     parts["__properties_version1.0"] += b"\1"
-    assert (read(parts).text, read(parts).fields) == ("Text.", {})
+    assert (read(parts).text, read(parts).fields) == ("subject: Plan\n\nText.", {})
 
 
 @pytest.mark.parametrize("data", [b"", b"Subject: x\n\ny", ole_file({"a": b"x"})[:600]])

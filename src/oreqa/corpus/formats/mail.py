@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from email import policy
 from email.message import EmailMessage
 from email.parser import BytesParser
-from email.utils import parseaddr, parsedate_to_datetime
+from email.utils import parseaddr, parsedate_to_datetime, quote
 from itertools import islice
 from pathlib import Path
 from typing import Any, cast
@@ -20,11 +20,18 @@ from oreqa.corpus.builder import GAP, TextBuilder, count_words
 from oreqa.corpus.formats.html.page import read_page
 from oreqa.corpus.formats.html.source import as_html, decode_page, visible_words
 from oreqa.errors import DocumentError
+from oreqa.text.rows import record_text, row_text
 
 _TEXTS = ("text/plain", "text/html")
 _FIELDS = {"From": "from", "To": "to", "Cc": "cc", "Date": "date"}
 _HEADER_CHARACTERS = 4000
 """What is read of a header: longer ones take the library quadratic time."""
+
+_ADDRESSES = ("from", "to", "cc")
+_NAMED_BEHIND = re.compile(r'(^|,)\s*([^\s<>(),;:"]+(?: at [^\s<>(),;:"]+)?)\s+\(([^()]+)\)\s*(?=,|$)')
+"""An address with its owner's name in a comment, as old mails and archives of lists have it: ``anna@example.org (Anna)``."""
+
+_NEEDLESS_QUOTES = re.compile(r'(?:^|(?<=, ))"([^"\\,;:<>@()]+)"(?= <)|(?<=<)"([^"\\,;:<>@()]+)"(?=>)')
 
 _QUOTE = "> "
 _ORIGINAL = re.compile(
@@ -40,10 +47,20 @@ _CLEARLY_MORE = 1.5
 
 
 class _Policy(policy.EmailPolicy):
-    """Reads only the beginning of endless headers."""
+    """Reads only the beginning of endless headers, and names in comments as names."""
 
     def header_fetch_parse(self, name: str, value: str) -> Any:
-        return super().header_fetch_parse(name, value if hasattr(value, "name") else value[:_HEADER_CHARACTERS])
+        if hasattr(value, "name"):
+            return super().header_fetch_parse(name, value)
+        value = value[:_HEADER_CHARACTERS]
+        if name.lower() in _ADDRESSES and "(" in value:
+            value = _NAMED_BEHIND.sub(_named_before, value)
+        return super().header_fetch_parse(name, value)
+
+
+def _named_before(match: re.Match[str]) -> str:
+    """An address behind its owner's name."""
+    return f'{match[1]} "{quote(" ".join(match[3].split()))}" <{match[2]}>'
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +87,10 @@ class _Parts:
 def read_mail(data: bytes, path: Path) -> tuple[Document, list[tuple[str, bytes]]]:
     """Read a message, and the files attached to it, by their names: messages among them end in .eml.
 
-    Its title is the subject; its text begins with sender, recipients and date, and ends with the names of what is attached.
-    Its passages' headings name the sender and the day. Of alternative plain text and HTML, the plain text is read unless the
-    HTML has clearly more words. What the mail quotes at its end stands in lines that begin with ">". Raises DocumentError if
-    there is no header, or if there are too many parts.
+    Its title is the subject; its text begins with sender, recipients, date and subject, and ends with the names of what is
+    attached. Its passages' headings name the sender and the day. Of alternative plain text and HTML, the plain text is read
+    unless the HTML has clearly more words. What the mail quotes at its end stands in lines that begin with ">".
+    Raises DocumentError if there is no header, or if there are too many parts.
     """
     message = cast(EmailMessage, BytesParser(policy=_Policy()).parsebytes(data))  # that is what the policy makes
     if not message.keys():
@@ -85,7 +102,8 @@ def read_mail(data: bytes, path: Path) -> tuple[Document, list[tuple[str, bytes]
         builder.add_heading(0, sender, added=True)
     unread = sum(text.words for text in parts.other_forms)
     builder.start_page("", unread + sum(text.words for text in parts.texts))
-    builder.add_block("; ".join(f"{name}: {value}" for name, value in fields.items()), words=0)
+    subject = _header(message, "Subject")
+    builder.add_block(_head(fields, subject), words=0)
     for text in parts.texts:
         if text.is_page:
             _add_page(builder, text.text)
@@ -93,11 +111,19 @@ def read_mail(data: bytes, path: Path) -> tuple[Document, list[tuple[str, bytes]
             _add_plain(builder, text.text)
     if parts.attachments:
         builder.add_block("Attachments: " + ", ".join(name for name, _ in parts.attachments), words=0)
-    document = builder.document(_header(message, "Subject"))
+    document = builder.document(subject)
     (page,) = document.pages
     left_out = {**page.left_out, "other form of the message": unread} if unread else page.left_out
     document = replace(document, fields=fields, pages=(replace(page, left_out=left_out),))
     return document, _files(parts.attachments)
+
+
+def _head(fields: Mapping[str, str], subject: str) -> str:
+    """The row of a message's fields. A subject that would keep their values from being read back is a line of its own."""
+    if not subject:
+        return row_text(fields.items())
+    row = record_text([*fields, "subject"], [*fields.values(), subject])
+    return row or "\n".join(filter(None, (row_text(fields.items()), f"subject: {subject}")))
 
 
 def _sent_by(fields: Mapping[str, str]) -> str:
@@ -243,7 +269,10 @@ def _header(message: EmailMessage, name: str) -> str:
         value = message.get(name, "")
     except Exception:  # the library can fail on a damaged header; the rest can be read
         return ""
-    return " ".join(str(value).split())[: limits.TITLE_CHARACTERS]
+    text = " ".join(str(value).split())
+    if name.lower() in _ADDRESSES:  # the library quotes a name with an initial
+        text = _NEEDLESS_QUOTES.sub(lambda match: match[1] or match[2], text)
+    return text[: limits.TITLE_CHARACTERS]
 
 
 def _file_name(part: EmailMessage) -> str:
