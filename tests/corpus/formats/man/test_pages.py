@@ -37,6 +37,10 @@ def test_sections() -> None:
         (".PP\n\\fB\\-t\\fR\n.RS 4\nThe type.\n.sp\nMore.\n.RE\n.PP\nEnd.", "-t\nThe type.\nMore.\n\nEnd."),
         ("Run:\n.nf\nls \\-l\n  \\(dq\n.fi\nEnd.", 'Run:\nls -l\n  "\n\nEnd.'),
         (".TS\ntab(|);\nlb l\nl l.\nA|B\n_\n1|T{\ntwo words\nhere\nT}\n.TE", "A | B\n1 | two words here"),
+        (
+            ".TS\nallbox tab(:);\nltB ltB.\nA:B\n.T&\nlt lt\nlt lt.\nT{\none.\nT}:2.\n3:4\n.T&\nl l.\n5:6\n.TE",
+            "A | B\none. | 2.\n3 | 4\n5 | 6",
+        ),
         ("a\n.br\nb\n.IR c ,\n.B d e", "a\nb c, d e"),
         ("See\n.UR http://a.b\nhere\n.UE .", "See http://a.b here ."),
         (".EQ\nx over y\n.EN\n.unknown thing\nText.", "Text."),

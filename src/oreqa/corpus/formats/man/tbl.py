@@ -15,7 +15,8 @@ _FONT = re.compile(r"^\.(?:B|I|BR|BI|RB|IR|RI|SM)\s+")
 def table(lines: Sequence[str], strings: Strings) -> list[str]:
     """The markup of a table from the lines between its first and last request.
 
-    Options end in a semicolon, formats of columns in a full stop; the rest are rows, whose cells may be blocks of text.
+    Options end in a semicolon, formats of columns in a full stop; the rest are rows, whose cells may be blocks of text, and
+    further formats, each after a request of its own.
     """
     rest = list(lines)
     separator = "\t"
@@ -27,9 +28,12 @@ def table(lines: Sequence[str], strings: Strings) -> list[str]:
     rest = rest[formats:]
     parts = ["<table>"]
     row = ""
-    in_block = False
+    in_block = in_formats = False
     for line in rest:
-        if line.startswith(".T&") or (not in_block and re.fullmatch(r"[.'_=].*|\\\"", line) and separator not in line):
+        if in_formats or line.startswith(".T&"):
+            in_formats = not (in_formats and line.rstrip().endswith("."))
+            continue
+        if not in_block and re.fullmatch(r"[.'_=].*|\\\"", line) and separator not in line:
             continue
         text = _FONT.sub("", line) if in_block else line
         if in_block and text.startswith((".", "'")):
