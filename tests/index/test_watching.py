@@ -130,6 +130,17 @@ def test_what_is_being_written_is_waited_for(folder: Path, monkeypatch: pytest.M
             time.sleep(0.05)
 
 
+@pytest.mark.skipif(os.name != "posix", reason="this system has other permissions")
+def test_a_file_whose_permission_is_mended_is_read_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "a.txt").chmod(0)
+    monkeypatch.setattr("watchfiles.watch", refusing(OSError("OS file watch limit reached. about [...]")))
+    monkeypatch.setattr(watching, "POLL", 0.1)
+    updates = Updates()
+    with watched([folder], updates):
+        (folder / "a.txt").chmod(0o644)
+        updates.wait(2)
+
+
 def test_an_update_that_fails_is_tried_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watching, "RETRY", 0.2)
     updates = Updates(fails=2)

@@ -15,7 +15,7 @@ from oreqa.errors import INSTALL_SERVE, InputError
 from oreqa.paths import full_path
 
 STILL, LONGEST_WAIT = 0.3, 5.0
-"""Seconds in which no size and no time of change moves before an update begins, and after which it begins anyway."""
+"""Seconds in which no state of a file moves before an update begins, and after which it begins anyway."""
 
 SWEEP, POLL = 60.0, 1.0
 """Seconds after which all files are looked at though the system told of no change, as it tells of none on network drives and
@@ -28,7 +28,8 @@ _TICK, _GROUPED, _STEP = 300, 200, 100
 _SWEEP_FACTOR, _POLL_FACTOR = 100, 20
 
 States = Mapping[str, object]
-"""What is known of each file without opening it: size and time of change, or why it is not read."""
+"""What is known of each file without opening it, or why it is not read: its size, its times of change, and its mode, since a
+file that could not be read may be readable now."""
 
 
 class Watch:
@@ -179,7 +180,9 @@ def _state(path: Path, of_folder: bool = False) -> object:
         status = path.stat()
     except OSError as error:
         return error.strerror
-    return (status.st_dev, status.st_ino) if of_folder else (status.st_size, status.st_mtime_ns)
+    if of_folder:
+        return status.st_dev, status.st_ino
+    return status.st_size, status.st_mtime_ns, status.st_mode, status.st_ctime_ns
 
 
 def _reason(error: Exception) -> str:
