@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import httpx
+import pytest
 from served import served
 
 from oreqa.index.in_memory import index_documents
@@ -39,6 +40,13 @@ def test_every_address_describes_its_errors(client: httpx.Client) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("path", ["/", "/d/0123456789abcdef", "/web/main.js", "/healthz", "/readyz"])
+def test_who_watches_the_server_may_ask_for_the_head_alone(client: httpx.Client, path: str) -> None:
+    head, whole = client.head(path), client.get(path)
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["content-length"] == str(len(whole.content))
+
+
 def test_wrong_addresses_and_methods_are_problems(client: httpx.Client) -> None:
     missing, wrong = client.get("/v2/ask"), client.get("/v1/ask")
     assert (missing.status_code, missing.json()["title"]) == (404, "Not Found")
@@ -60,8 +68,11 @@ def test_an_index_that_is_gone_is_not_ready_and_comes_back(tmp_path: Path, fitte
         ):
             assert (response.status_code, response.headers["retry-after"]) == (503, "5"), response.text
         assert client.get("/healthz").status_code == 200
+        numbers = client.get("/metrics")
+        assert (numbers.status_code, 'oreqa_generation{collection="kb"} NaN' in numbers.text) == (200, True)
         (tmp_path / "away").rename(tmp_path / "kb")
         assert client.get("/readyz").status_code == 200
+        assert 'oreqa_generation{collection="kb"} 1.0' in client.get("/metrics").text
         assert client.post("/v1/ask", json={"question": "bees"}).status_code == 200
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Mapping
+import math
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -98,8 +99,14 @@ def create_app(
     return Observer(Guard(app, access, limiter, {UPLOADS_PATH: MAX_UPLOAD} if uploads else {}), metrics)
 
 
-def _generation_of(collection: ServedCollection) -> Any:
-    return lambda: generation_number(collection.index.snapshot().generation)
+def _generation_of(collection: ServedCollection) -> Callable[[], float]:
+    def number() -> float:
+        try:
+            return generation_number(collection.index.snapshot().generation)
+        except OreqaError:
+            return math.nan
+
+    return number
 
 
 def _add_status(
@@ -112,12 +119,14 @@ def _add_status(
 ) -> None:
     """What says how the server is."""
 
-    @app.get("/healthz", tags=["server"], responses=problems_of(421))
+    @app.head("/healthz", include_in_schema=False)
+    @app.get("/healthz", tags=["server"], responses=problems_of(403, 421))
     async def healthz() -> dict[str, str]:
         """The server runs."""
         return {"status": "ok"}
 
-    @app.get("/readyz", tags=["server"], responses=problems_of(421, 503))
+    @app.head("/readyz", include_in_schema=False)
+    @app.get("/readyz", tags=["server"], responses=problems_of(403, 421, 503))
     def readyz() -> dict[str, str]:  # in a thread: it may wait for an index
         """The server answers questions: its models run, and every index can be read."""
         if not models.is_alive:
@@ -129,12 +138,12 @@ def _add_status(
                 raise busy(f"the index of {collection.name} cannot be read") from None
         return {"status": "ok"}
 
-    @app.get("/metrics", tags=["server"], response_class=Response, responses=problems_of(401, 403, 421))
+    @app.get("/metrics", tags=["server"], response_class=Response, responses=problems_of(401, 403, 421, 429))
     def numbers() -> Response:
-        """What the server counts, for Prometheus."""
+        """What the server counts, for Prometheus. The generation of an index that cannot be read is NaN."""
         return Response(metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
-    @app.get("/v1/status", tags=["server"], responses=problems_of(401, 403, 421, 503))
+    @app.get("/v1/status", tags=["server"], responses=problems_of(401, 403, 421, 429, 503))
     def status() -> Response:
         """The collections, and what the server does."""
         return json_response(

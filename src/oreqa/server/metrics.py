@@ -21,9 +21,9 @@ _SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
 
 class Metrics:
-    """The numbers of one server; ``waiting`` says how many questions wait."""
+    """The numbers of one server; ``waiting`` says how many questions wait. Of ``generations`` NaN is none."""
 
-    def __init__(self, waiting: Callable[[], int], generations: Mapping[str, Callable[[], int]]) -> None:
+    def __init__(self, waiting: Callable[[], int], generations: Mapping[str, Callable[[], float]]) -> None:
         self._registry = registry = CollectorRegistry()
         self._requests = Counter(
             "oreqa_requests_total", "Requests by address and status.", ["address", "status"], registry=registry
