@@ -11,14 +11,46 @@ from oreqa.server.problems import json_response, problem, safe, safe_values
 
 
 @pytest.mark.parametrize(
-    "code", [0x00, 0x08, 0x1B, 0x7F, 0x85, 0x9B, 0x200F, 0x2028, 0x202E, 0x2066, 0xD800, 0xE0041, 0x061C]
+    "code",
+    [
+        0x00,
+        0x08,
+        0x1B,
+        0x7F,
+        0x85,
+        0x9B,
+        0x200F,
+        0x2028,
+        0x202E,
+        0x2066,
+        0xD800,
+        0xE0041,
+        0x061C,
+        0x2060,
+        0x2064,
+        0xFEFF,
+        0xE0100,
+        0xE01EF,
+    ],
 )
 def test_what_a_terminal_obeys_or_nobody_sees_is_a_mark(code: int) -> None:
     assert safe(f"a{chr(code)}b") == "a\ufffdb"
     assert safe_values({chr(code): [chr(code), 1, None, (chr(code),)]}) == {"\ufffd": ["\ufffd", 1, None, ["\ufffd"]]}
 
 
-@pytest.mark.parametrize("text", ["", "plain", "tab\tand\nline\r\n", "Grüße 漢字 שלום", "👩\u200d🔬", "soft\u00adhyphen"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "plain",
+        "tab\tand\nline\r\n",
+        "Grüße 漢字 שלום",
+        "👩\u200d🔬",
+        "soft\u00adhyphen",
+        "\u0646\u200c\u0647",
+        "\u2764\ufe0f",
+    ],
+)
 def test_other_text_stays(text: str) -> None:
     assert safe(text) == text
 

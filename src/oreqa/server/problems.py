@@ -25,7 +25,8 @@ CLIENT_LEFT = 499
 _UNSAFE = {
     **dict.fromkeys((*range(0x00, 0x20), *range(0x7F, 0xA0)), "\ufffd"),
     **dict.fromkeys((0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A)), "\ufffd"),
-    **dict.fromkeys((*range(0xD800, 0xE000), *range(0xE0000, 0xE0080)), "\ufffd"),
+    **dict.fromkeys((*range(0x2060, 0x2065), 0xFEFF), "\ufffd"),
+    **dict.fromkeys((*range(0xD800, 0xE000), *range(0xE0000, 0xE01F0)), "\ufffd"),
 }
 for _kept in map(ord, "\n\t\r"):
     del _UNSAFE[_kept]
@@ -49,9 +50,9 @@ def busy(detail: str) -> RefusedError:
 
 
 def safe(text: str) -> str:
-    """A text in which each control character, order of direction and invisible tag is one U+FFFD: no offset moves.
+    """A text in which each control character, order of direction and invisible character is one U+FFFD: no offset moves.
 
-    Line ends and tabs stay.
+    Line ends and tabs stay, and what joins or parts letters of many scripts (U+200C, U+200D).
 
     Examples:
         >>> safe("a\\x1b[1m\\n")
