@@ -72,7 +72,7 @@ def test_what_is_not_there(drawer: Drawer, file: Path) -> None:
     with refused(409, "is not a readable PDF"):  # type: ignore[attr-defined]
         drawer.picture(file, file_revision(file, Fields()), 1, 800)
     file.unlink()
-    with refused(409, "or is gone"):  # type: ignore[attr-defined]
+    with refused(409, "the file is gone, or"):  # type: ignore[attr-defined]
         drawer.picture(file, revision, 1, 800)
 
 

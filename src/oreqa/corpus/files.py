@@ -13,7 +13,8 @@ from pathlib import Path
 import pathspec
 
 from oreqa.corpus import limits
-from oreqa.corpus.readers import is_supported, open_file
+from oreqa.corpus.opening import open_file
+from oreqa.corpus.readers import is_supported
 from oreqa.errors import InputError, describe
 from oreqa.paths import full_path
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
-import os
 import re
-import stat
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -21,6 +19,7 @@ from oreqa.corpus.decode import read_text
 from oreqa.corpus.formats import tables
 from oreqa.corpus.formats.manual import manual_sections
 from oreqa.corpus.formats.pdf.ocr import INSTALL, is_installed
+from oreqa.corpus.opening import open_file
 from oreqa.errors import DocumentError, describe
 
 
@@ -230,15 +229,6 @@ def _read_unknown(path: Path) -> Document:
         raise DocumentError(
             f"its file type is not supported, and it is not plain text; supported: {', '.join(SUFFIXES)}"
         ) from None
-
-
-def open_file(path: Path) -> IO[bytes]:
-    """Open a regular file for reading. Raises DocumentError for others, which could block or never end."""
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    if stat.S_ISREG(os.fstat(descriptor).st_mode):
-        return os.fdopen(descriptor, "rb")
-    os.close(descriptor)
-    raise DocumentError("it is not a regular file")
 
 
 def _read(path: Path, limit: int, gzipped: bool) -> bytes:

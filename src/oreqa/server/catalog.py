@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
-from typing import BinaryIO
+from pathlib import Path
+from typing import IO
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -17,8 +17,10 @@ from oreqa.answering.replies import document_id
 from oreqa.arguments import Conditions
 from oreqa.arrays import Ids
 from oreqa.core import Passage
+from oreqa.corpus.opening import open_unchanged
 from oreqa.index.documents import field_filter, fields_of
 from oreqa.index.generations import generation_number
+from oreqa.index.revisions import IN_MEMORY, size_and_time
 from oreqa.index.snapshot import Snapshot
 from oreqa.server.collections import ServedCollection, chosen
 from oreqa.server.problems import RefusedError
@@ -27,7 +29,10 @@ _COLUMNS = (
     "SELECT id, key, source, title, fields, gone, revision FROM documents "
     "LEFT JOIN sources ON sources.path = documents.source"
 )
-_READING = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # a pipe would keep us waiting
+
+GONE = "the file is gone, or cannot be read any more; the text is that of the last time"
+CHANGED = "the file was changed after it was indexed; index it again to see it here"
+"""Why a file is not shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,19 +168,17 @@ def _window(ranges: list[tuple[int, int]], start: int | None, end: int | None, a
     return first, last
 
 
-def open_original(document: CatalogDocument) -> BinaryIO:
+def open_original(document: CatalogDocument) -> IO[bytes]:
     """A document's file, as it was when it was indexed. Raises RefusedError, 404 for a document that has no file of its
     own, 409 for a file that is not that one any more."""
-    if document.gone or document.revision is None or len(parts := document.revision.split()) < 3:
+    if document.gone or document.revision in (None, IN_MEMORY):
         raise RefusedError(404, "this document has no file that was known when it was indexed; index it once more")
     try:
-        file = os.fdopen(os.open(document.source, _READING), "rb")
+        file = open_unchanged(Path(document.source), *size_and_time(document.revision))
     except OSError:
-        raise RefusedError(409, "the file is gone, or cannot be read any more; the text is that of the last time") from None
-    state = os.fstat(file.fileno())
-    if not stat.S_ISREG(state.st_mode) or [str(state.st_size), str(state.st_mtime_ns)] != parts[1:3]:
-        file.close()
-        raise RefusedError(409, "the file was changed after it was indexed; index it again to see it here")
+        raise RefusedError(409, GONE) from None
+    if file is None:
+        raise RefusedError(409, CHANGED)
     return file
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, BinaryIO, Literal
+from typing import IO, Annotated, Any, Literal
 from urllib.parse import quote
 
 from fastapi import APIRouter, Path, Query
@@ -170,7 +170,7 @@ def _passage_row(passage: Passage) -> dict[str, Any]:
     return {"text": passage.text, "start": passage.start, "end": passage.end, "heading": passage.heading, "place": place}
 
 
-def _chunks(file: BinaryIO) -> Iterator[bytes]:
+def _chunks(file: IO[bytes]) -> Iterator[bytes]:
     with file:
         while chunk := file.read(_CHUNK):
             yield chunk

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -19,9 +17,9 @@ from oreqa.corpus import limits
 from oreqa.corpus.child import begin_child, limit_time, peak_memory, receive, send
 from oreqa.corpus.formats.pdf.boxes import find_boxes
 from oreqa.corpus.formats.pdf.document import open_pdf
+from oreqa.corpus.opening import open_unchanged
 from oreqa.errors import DocumentError, describe
 
-_READING = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # a pipe would keep us waiting
 _TALLEST = 4
 """Highest picture, as a multiple of the width that was asked for."""
 _QUALITY, _EFFORT = 80, 0
@@ -45,9 +43,12 @@ def answer_requests(parent: int, memory: int) -> None:
 
 def _answer(request: Mapping[str, Any], layout: bytes, memory: int) -> tuple[dict[str, Any], bytes]:
     try:
-        file = _open_same(Path(request["path"]), request["size"], request["time"])
-        if file is None:
-            return {"changed": True}, b""
+        file = open_unchanged(Path(request["path"]), request["size"], request["time"])
+    except OSError:
+        return {"gone": True}, b""
+    if file is None:
+        return {"changed": True}, b""
+    try:
         with file:
             if "width" in request:
                 return {}, draw_page(file, request["page"], request["width"])
@@ -59,19 +60,6 @@ def _answer(request: Mapping[str, Any], layout: bytes, memory: int) -> tuple[dic
         if peak_memory() > memory // 2:
             return {"memory": True}, b""
         return {"error": str(error) if isinstance(error, DocumentError) else f"it is damaged ({describe(error)})"}, b""
-
-
-def _open_same(path: Path, size: int, time: int) -> IO[bytes] | None:
-    """Open a file if it has this size and time of change, in nanoseconds; None for another one, or none."""
-    try:
-        file = os.fdopen(os.open(path, _READING), "rb")
-    except OSError:
-        return None
-    status = os.fstat(file.fileno())
-    if stat.S_ISREG(status.st_mode) and (status.st_size, status.st_mtime_ns) == (size, time):
-        return file
-    file.close()
-    return None
 
 
 def _sizes(file: IO[bytes], numbers: Sequence[int]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from oreqa.corpus import limits
 from oreqa.corpus.child import CLOCK_FACTOR, receive, send, start_child, stop_child
 from oreqa.corpus.formats.pdf.boxes import TextBox
 from oreqa.index.revisions import size_and_time
+from oreqa.server.catalog import CHANGED, GONE
 from oreqa.server.problems import RefusedError, busy
 
 WIDTHS = (800, 1200, 1600)
@@ -81,8 +82,10 @@ class Drawer:
             reply, picture = self._ask_in_turn(json.dumps(request).encode(), layout)
         finally:
             self._waiting.release()
+        if "gone" in reply:
+            raise RefusedError(409, GONE)
         if "changed" in reply:
-            raise RefusedError(409, "the file was changed after it was indexed, or is gone; index it again to see it here")
+            raise RefusedError(409, CHANGED)
         if "memory" in reply:
             raise RefusedError(503, f"drawing it takes more than {limits.PARSE_BYTES >> 20} MB of memory")
         if "error" in reply:

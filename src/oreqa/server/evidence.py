@@ -51,7 +51,7 @@ def _drawable(document: CatalogDocument) -> str:
     """The revision of a document whose pages can be shown. Raises RefusedError, a 404 or 409, for another."""
     if reason := _why_not(document):
         raise RefusedError(404, reason)
-    open_original(document).close()  # the child looks once more, but does not tell a changed file from one that is gone
+    open_original(document).close()  # the child looks once more; for one that was changed it need not start
     return document.revision or ""
 
 
