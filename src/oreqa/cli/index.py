@@ -83,8 +83,8 @@ def index_command(
     """Add documents to an index, or refresh it; unchanged ones are not encoded again.
 
     Reads text, Markdown, web pages, PDF, Word, PowerPoint, Excel, OpenDocument, EPUB, e-mail, Outlook messages,
-    mailboxes, zip archives, source code, and the rows of .csv, .tsv and .jsonl. Files that cannot be read are listed and
-    skipped, and the exit code is 1. A folder's .oreqaignore lists files to skip.
+    mailboxes, zip archives, JSON, notebooks, source code, and the rows of .csv, .tsv and .jsonl. Files that cannot be read
+    are listed and skipped, and the exit code is 1. A folder's .oreqaignore lists files to skip.
 
     [bold]oreqa index docs/ notes.pdf --index kb[/bold]
 

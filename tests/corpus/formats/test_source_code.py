@@ -60,6 +60,8 @@ def test_python() -> None:
         ("a.sh", "# Says.\nx=1\necho hello # loud\n", "Says.\n\necho hello # loud"),
         ("a.rs", "/// Adds.\npub fn add() {}\n", "Adds.\npub fn add() {}"),
         ("a.sql", "-- Users.\nSELECT 1;\n", "Users."),
+        ("a.pl", "#!/usr/bin/perl\n# Says.\nsub hello {\n  print 1;\n}\n", "Says.\nsub hello {"),
+        ("A.pm", "package A;\n\n=head2 hello\n\nSays.\n\n=cut\n\nsub hello { 1 }\n", "=head2 hello\n\nSays.\n\nsub hello { 1 }"),
         ("TOOL.PY", "# Says.\nx = 1\n", "Says."),
         ("a.py", "", ""),
         ("a.py", "x = 1\n", ""),

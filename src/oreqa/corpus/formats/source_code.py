@@ -20,6 +20,9 @@ CODE_SUFFIXES = (
 )
 """Of the languages that are read."""
 
+_LEXED_AS = {".pl": ".perl", ".pm": ".perl"}
+"""Extensions that pygments takes for those of another language: Prolog, Promela."""
+
 _MARKS = re.compile(
     r"[ \t]*(?:/\*+!?|\*+/|\*(?!\*)|//+[!/]?|#+!?|--+|;+|%+|[rRuUbB]{0,2}(?:\"\"\"|\'\'\')|=(?:begin|end|cut|pod)\b)?[ \t]?"
 )
@@ -102,7 +105,8 @@ def _tokens(source: str, name: str) -> Iterator[tuple[int, str, str]]:
     from pygments.token import Comment, Name, String
 
     before = ""
-    lexer: Any = get_lexer_for_filename(f"name{Path(name).suffix.lower()}")  # TOOL.PY is Python as well
+    suffix = Path(name).suffix.lower()  # TOOL.PY is Python as well
+    lexer: Any = get_lexer_for_filename(f"name{_LEXED_AS.get(suffix, suffix)}")
     for offset, kind, value in lexer.get_tokens_unprocessed(_without_long_lines(source)):
         if (kind in Comment and kind not in Comment.Preproc and kind not in Comment.PreprocFile) or kind in String.Doc:
             yield offset, "comment", value[: max(0, len(source) - offset)]  # without the line end that was added
