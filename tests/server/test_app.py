@@ -56,7 +56,9 @@ def test_wrong_addresses_and_methods_are_problems(client: httpx.Client) -> None:
         assert client.get(path).status_code == 404  # their pages load from other hosts
 
 
-def test_an_index_that_is_gone_is_not_ready_and_comes_back(tmp_path: Path, fitted: Path, fitted_reader: Path) -> None:
+def test_an_index_that_is_gone_is_not_ready_and_comes_back(
+    tmp_path: Path, fitted: Path, fitted_reader: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     index_documents(tmp_path / "kb", "Bees dance.", settings=Settings(str(fitted)))
     with served(open_collections({"kb": tmp_path / "kb"}, reader=fitted_reader)) as client:
         assert client.get("/readyz").status_code == 200
@@ -65,8 +67,12 @@ def test_an_index_that_is_gone_is_not_ready_and_comes_back(tmp_path: Path, fitte
             client.get("/readyz"),
             client.post("/v1/ask", json={"question": "bees"}),
             client.get("/v1/documents"),
+            client.get("/v1/status"),
+            client.get("/metrics"),
         ):
             assert (response.status_code, response.headers["retry-after"]) == (503, "5"), response.text
+            assert str(tmp_path) not in response.text
+        assert str(tmp_path / "kb") in caplog.text
         assert client.get("/healthz").status_code == 200
         numbers = client.get("/metrics")
         assert (numbers.status_code, 'oreqa_generation{collection="kb"} NaN' in numbers.text) == (200, True)

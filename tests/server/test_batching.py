@@ -141,6 +141,43 @@ def test_a_full_queue_and_a_long_wait_are_refused_with_when_to_come_back(monkeyp
     run(work)
 
 
+def test_a_question_to_many_collections_is_one_question() -> None:
+    async def work(thread: ModelThread, model: Model) -> None:
+        first = asyncio.create_task(thread.ask("k", model, ["first"]))
+        await begun(model)
+        names, questions = range(MOST_WAITING + 2), ["a", "b"]
+        results = asyncio.create_task(thread.ask_all(dict.fromkeys(names, model), questions))
+        await asyncio.sleep(0.05)
+        assert thread.waiting == 2
+        model.gate.set()
+        assert await results == {name: ["A", "B"] for name in names}
+        assert await first == ["FIRST"]
+
+    run(work)
+
+
+def test_a_question_that_one_collection_cannot_answer_waits_for_no_other() -> None:
+    async def work(thread: ModelThread, model: Model) -> None:
+        first = asyncio.create_task(thread.ask("k", model, ["first"]))
+        await begun(model)
+
+        def fail(_: Sequence[str]) -> list[str]:
+            model.gate.clear()
+            raise InputError("a bad question")
+
+        bad = asyncio.create_task(thread.ask_all({"bad": fail, **dict.fromkeys(range(40), model)}, ["a"]))
+        await asyncio.sleep(0.05)
+        model.gate.set()
+        with pytest.raises(InputError):
+            await bad
+        model.gate.set()
+        assert await first == ["FIRST"]
+        assert await thread.ask("k", model, ["next"]) == ["NEXT"]
+        assert len(model.batches) <= 3, "the others were answered for nobody"  # one of them had begun
+
+    run(work)
+
+
 def test_what_waits_when_the_thread_is_stopped_is_answered_and_nothing_after_it() -> None:
     thread, model = ModelThread(), Model()
     thread.start()

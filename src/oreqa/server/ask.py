@@ -137,8 +137,8 @@ async def _of_all(
     left: Left | None,
 ) -> dict[str, list[Any]]:
     """The results of each collection's work on the questions, which are ``alike`` in all but their words."""
-    waiting = [models.ask((name, alike), work, questions, left) for name, work in works.items()]
-    return dict(zip(works, await asyncio.gather(*waiting), strict=True))
+    results = await models.ask_all({(name, alike): work for name, work in works.items()}, questions, left)
+    return {name: results[name, alike] for name in works}
 
 
 def _left(request: Request) -> asyncio.Future[None]:

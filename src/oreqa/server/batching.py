@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from oreqa.server.problems import LeftError, busy
 
+Key = TypeVar("Key", bound=Hashable)
 Result = TypeVar("Result")
 BatchWork = Callable[[Sequence[str]], Sequence[Result]]
 """What answers questions together, in their order."""
@@ -22,8 +23,10 @@ MOST_WAITING, MOST_TOGETHER, MOST_SECONDS = 64, 16, 30.0
 
 @dataclass(slots=True, eq=False)
 class _Job:
-    """A question that waits; ``key`` says with which others it can be answered, ``left`` that nobody wants it any more."""
+    """A question that waits; ``key`` says with which others it can be answered, ``left`` that nobody wants it any more.
+    The jobs of one question, of which there is one for each collection, share their ``asked``."""
 
+    asked: object
     key: Hashable
     work: BatchWork[Any]
     question: str
@@ -64,31 +67,46 @@ class ModelThread:
 
     @property
     def waiting(self) -> int:
-        """Questions that wait."""
-        return len(self._jobs)
+        """Questions that wait, each once, though several collections answer it."""
+        return len({job.asked for job in self._jobs})
 
     async def ask(
         self,
-        key: Hashable,
+        key: Key,
         work: BatchWork[Result],
         questions: Sequence[str],
         left: Callable[[], asyncio.Future[None]] | None = None,
     ) -> list[Result]:
-        """The results of questions, each answered with others of the same ``key`` that wait beside it.
+        """The results of questions by one kind of ``work``, as ``ask_all`` gives them."""
+        return (await self.ask_all({key: work}, questions, left))[key]
+
+    async def ask_all(
+        self,
+        works: Mapping[Key, BatchWork[Result]],
+        questions: Sequence[str],
+        left: Callable[[], asyncio.Future[None]] | None = None,
+    ) -> dict[Key, list[Result]]:
+        """The results of each work on the questions, each answered with others of the same key that wait beside it.
 
         ``left`` gives a future that is done when the client has left: its questions are dropped then, and LeftError is
-        raised. Raises RefusedError, a 503, if too many questions wait, or if these waited too long; and what ``work`` raises
-        for one of them asked alone.
+        raised. Raises RefusedError, a 503, if too many questions wait, or if these waited too long; and what a work raises
+        for one of them asked alone. None of them waits any more then.
         """
         loop = asyncio.get_running_loop()
-        jobs = [_Job(key, work, question, loop, loop.create_future()) for question in questions]
-        self._add(jobs)
+        each_asked = [(object(), question) for question in questions]
+        jobs = [
+            _Job(asked, key, work, question, loop, loop.create_future())
+            for key, work in works.items()
+            for asked, question in each_asked
+        ]
+        self._add(jobs, len(questions))
         gone = left() if left else loop.create_future()
         together = asyncio.gather(*(job.future for job in jobs))
         try:
             await asyncio.wait({together, gone}, timeout=MOST_SECONDS, return_when=asyncio.FIRST_COMPLETED)
             if together.done():
-                return list(together.result())
+                results = iter(together.result())
+                return {key: [next(results) for _ in questions] for key in works}
             if gone.done():
                 raise LeftError
             raise busy(f"the question waited {MOST_SECONDS:g} s for its turn; ask again later")
@@ -98,13 +116,13 @@ class ModelThread:
             for job in jobs:
                 job.left = True
 
-    def _add(self, jobs: Sequence[_Job]) -> None:
+    def _add(self, jobs: Sequence[_Job], questions: int) -> None:
         with self._changed:
             self._jobs = [job for job in self._jobs if not job.left]
             if self._stopping:
                 raise busy("the server is being stopped")
-            if len(self._jobs) + len(jobs) > MOST_WAITING:
-                raise busy(f"{len(self._jobs)} questions wait already; ask again later")
+            if (waiting := self.waiting) + questions > MOST_WAITING:
+                raise busy(f"{waiting} questions wait already; ask again later")
             self._jobs += jobs
             self._changed.notify()
 

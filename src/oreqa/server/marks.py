@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -12,9 +14,10 @@ from starlette.responses import Response
 
 from oreqa.answering.marked import touched_sentence
 from oreqa.datasets.marks import Mark, Verdict, mark_json, question_id, read_marks, remove_mark, set_mark
+from oreqa.errors import InputError
 from oreqa.server.catalog import Catalog, CatalogDocument, passages_between
 from oreqa.server.collections import ServedCollection, chosen
-from oreqa.server.problems import RefusedError, json_response
+from oreqa.server.problems import RefusedError, busy, json_response
 from oreqa.server.schemas import POSTED, Body, CollectionName, DocumentId, QuestionText, problems_of
 
 MOST_MARKED, MOST_GIVEN = 1_000, 10_000
@@ -34,6 +37,14 @@ class MarkBody(Body):
         ""
     )
     collection: CollectionName | None = None
+    asked: Annotated[
+        list[CollectionName] | None,
+        Field(
+            min_length=1,
+            max_length=1000,
+            description="the collections that were asked, if several; their marks of the question are replaced",
+        ),
+    ] = None
 
 
 class MarkRow(BaseModel):
@@ -71,40 +82,66 @@ def mark_router(collections: Mapping[str, ServedCollection], catalog: Catalog, r
     def marks(collection: Annotated[str | None, Query(max_length=64)] = None) -> Response:
         """All marks, of one collection or of all."""
         asked = chosen(collections, collection)
-        return json_response({"marks": [_row(each, mark) for each in asked for mark in read_marks(each.index.folder)]})
+        rows = []
+        for each in asked:
+            with _marks_of(each, "read"):
+                rows += [_row(each, mark) for mark in read_marks(each.index.folder)]
+        return json_response({"marks": rows})
 
     @router.post("", response_model=MarkRow, responses=POSTED)
     def mark(body: MarkBody) -> Response:
         """Say whether an answer is right, or which one is. A mark takes the place of what was said of an equal question."""
         need_writable_marks()
-        is_placed = body.verdict in ("right", "corrected")
-        if is_placed != (body.document_id is not None and body.start is not None and body.end is not None):
+        place = body.document_id, body.start, body.end
+        if [each is not None for each in place] != [body.verdict in ("right", "corrected")] * 3:
             raise RefusedError(400, "right and corrected name document_id, start and end; none and wrong leave them out")
+        names = [body.collection] if body.asked is None else body.asked
+        asked = [each for name in names for each in chosen(collections, name)]
+        home = chosen(collections, body.collection)[0] if body.collection else asked[0]
         time = datetime.now(UTC).isoformat(timespec="seconds")
-        plain = Mark(question_id(body.question), body.question, (), body.verdict, time, given_answer=body.given_answer)
-        if not is_placed:
-            each = chosen(collections, body.collection)[0]
-            set_mark(each.index.folder, plain)
-            return json_response(_row(each, plain))
-        assert body.document_id is not None
-        assert body.start is not None
-        assert body.end is not None
-        document = catalog.find(body.document_id, body.collection)
-        placed = _placed(plain, document, body.start, body.end)
-        each = collections[document.collection]
-        set_mark(each.index.folder, placed)
-        return json_response(_row(each, placed))
+        mark = Mark(question_id(body.question), body.question, (), body.verdict, time, given_answer=body.given_answer)
+        if body.document_id is not None and body.start is not None and body.end is not None:
+            document = catalog.find(body.document_id, body.collection)
+            home, mark = collections[document.collection], _placed(mark, document, body.start, body.end)
+        _keep(mark, home, asked)
+        return json_response(_row(home, mark))
 
     @router.delete("/{id}", status_code=204, responses=problems_of(400, 401, 403, 404, 421, 422, 429, 503))
-    def forget(id: Annotated[str, Path(pattern="^[0-9a-f]{16}$")]) -> Response:
-        """Remove what was said of a question."""
+    def forget(
+        id: Annotated[str, Path(pattern="^[0-9a-f]{16}$")],
+        collection: Annotated[str | None, Query(max_length=64)] = None,
+    ) -> Response:
+        """Remove what was said of a question, in one collection or in all."""
         need_writable_marks()
-        removed = [remove_mark(each.index.folder, id) for each in collections.values()]  # of all, not of the first alone
-        if not any(removed):
+        is_removed = False
+        for each in chosen(collections, collection):
+            with _marks_of(each, "changed"):
+                is_removed |= remove_mark(each.index.folder, id)
+        if not is_removed:
             raise RefusedError(404, "there is no mark with this id")
         return Response(status_code=204)
 
     return router
+
+
+@contextmanager
+def _marks_of(collection: ServedCollection, done: str) -> Iterator[None]:
+    """What cannot be done to the marks of a collection is a 503; the log says which file it is, clients need not know."""
+    try:
+        yield
+    except InputError as error:
+        logging.getLogger(__name__).error("marks of %s: %s", collection.name, error)
+        raise busy(f"the marks of {collection.name} cannot be {done}; the server's log says where") from None
+
+
+def _keep(mark: Mark, home: ServedCollection, asked: Sequence[ServedCollection]) -> None:
+    """Set a mark in its collection, and remove those of its question from the others that were asked."""
+    with _marks_of(home, "changed"):
+        set_mark(home.index.folder, mark)
+    for each in asked:
+        if each.index.folder.resolve() != home.index.folder.resolve():
+            with _marks_of(each, "changed"):
+                remove_mark(each.index.folder, mark.id)
 
 
 def _placed(mark: Mark, document: CatalogDocument, start: int, end: int) -> Mark:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from typing import Any
@@ -12,7 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from oreqa.errors import IndexStateError, InputError, OreqaError
+from oreqa.errors import IndexStateError, InputError, ModelError, OreqaError
 
 PROBLEM = "application/problem+json"
 
@@ -95,9 +96,12 @@ def add_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(OreqaError)
     async def of_oreqa(_: Request, error: OreqaError) -> Response:
-        if isinstance(error, IndexStateError):
-            return problem(503, str(error), {"Retry-After": str(RETRY_AFTER)})
-        return problem(400 if isinstance(error, InputError) else 503, str(error))
+        if isinstance(error, InputError) and not isinstance(error, IndexStateError | ModelError):
+            return problem(400, str(error))
+        logging.getLogger(__name__).error("%s", error)  # it names a file: clients need not know which
+        what = "an index" if isinstance(error, IndexStateError) else "something that the server needs"
+        detail = f"{what} cannot be read; the server's log says where"
+        return problem(503, detail, {"Retry-After": str(RETRY_AFTER)})
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> Response:
