@@ -52,11 +52,12 @@ _TOO_MUCH = "it unpacks to more than {} MB, with the archives before it in the s
 
 @dataclass(slots=True)
 class Contents:
-    """What reading one file, with all that lies in it, has come to: the bytes that may yet be unpacked, and what of it was
-    not read, a line each."""
+    """What reading one file, with all that lies in it, has come to: the bytes that may yet be unpacked, what of it was not
+    read, and warnings about the rest, a line each."""
 
     left: int = field(default_factory=lambda: limits.ARCHIVE_BYTES)
     unread: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
     def unpack(self, size: int) -> None:
         """Take so many bytes from what is left. Raises DocumentError if there are fewer."""

@@ -91,7 +91,8 @@ def read_documents(
     """Read one file's documents: one per row for tables, those of every member for archives, mailboxes and mails with
     attachments, and one per file for other formats.
 
-    A member's key is that of its file, "#" and its name. ``on_unread`` gets a line about the members that cannot be read.
+    A member's key is that of its file, "#" and its name. ``on_unread`` gets a line about the members that cannot be read,
+    and about tables with rows that have more fields than their header.
 
     Every string of a document can be encoded as UTF-8. Raises only DocumentError, with a one-line reason, whatever the file
     holds; for tables possibly after some rows were yielded. A file without text is an error. One without the extension of a
@@ -118,6 +119,8 @@ def read_documents(
         raise DocumentError(f"it holds no text{f' that can be read: {shown}' if unread else scan}")
     if unread:
         on_unread(f"{len(unread):,} file{'s' if len(unread) > 1 else ''} in it not read: {shown}")
+    for line in contents.warnings[:_SHOWN_UNREAD]:
+        on_unread(line)
 
 
 def _documents(path: Path, fields: Fields, contents: Contents) -> Iterator[Document]:
@@ -139,7 +142,7 @@ def _documents(path: Path, fields: Fields, contents: Contents) -> Iterator[Docum
         yield _read_unknown(path)
     elif suffix in _ROWS:
         with open_file(path) as file:
-            yield from tables.read_rows(file, path, fields.text, fields.title, fields.id)
+            yield from tables.read_rows(file, path, fields.text, fields.title, fields.id, contents.warnings.append)
     else:
         data = _read(path, _most_bytes(suffix), gzipped=inner is not path)
         yield from _of_bytes(str(path), inner, data, fields, contents)
@@ -203,8 +206,10 @@ def _of_member(key: str, name: Path, data: bytes, fields: Fields, contents: Cont
         contents.unpack(len(data))
     if suffix in _ROWS:
         _check_size(len(data), limits.PARSED_FILE_BYTES, inner, "is larger")
-        for document in tables.read_rows(io.BytesIO(data), inner, fields.text, fields.title, fields.id):
+        warnings: list[str] = []
+        for document in tables.read_rows(io.BytesIO(data), inner, fields.text, fields.title, fields.id, warnings.append):
             yield replace(document, key=key + document.key.removeprefix(str(inner)))
+        contents.warnings += [f"{name}: {line}" for line in warnings]
     elif suffix in _CONTAINERS:
         yield from _members(key, _contained(suffix, io.BytesIO(data), contents), fields, contents, depth)
     elif inner.name.lower().endswith(SUFFIXES) or (

@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import gzip
 import tempfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,43 @@ def test_a_row_may_spread_over_lines_within_the_limit(tmp_path: Path, monkeypatc
 def test_short_and_long_rows_of_a_csv(tmp_path: Path) -> None:
     rows = read(tmp_path / "a.csv", "\nid,text,kind\n\n1,One.\n2,Two.,x,more,again\n")
     assert [(row.text, row.fields) for row in rows] == [("One.", {}), ("Two.", {"kind": "x", "extra": '["more", "again"]'})]
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
+@pytest.mark.parametrize(
+    ("table", "texts"),
+    [
+        ("# Data source: x\nDate,IBM,DELL\n1990,10.9,\n1991,,7\n", ["Date: 1990; IBM: 10.9", "Date: 1991; DELL: 7"]),
+        ("# One\n# a, b\n\nDate,IBM,DELL\n1990,1,2\n", ["Date: 1990; IBM: 1; DELL: 2"]),
+        ("# One\n#Date,IBM\n1990,1\n# no comment,2\n", ["#Date: 1990; IBM: 1", "#Date: # no comment; IBM: 2"]),
+        ("#\n" * 30 + "Date,IBM\n1990,1\n", ["Date: 1990; IBM: 1"]),
+        ("# One\nDate\n1990\n", ["# One: Date", "# One: 1990"]),  # a header that says so little may begin with "#"
+    ],
+)
+def test_comments_before_the_header_are_skipped(tmp_path: Path, name: str, table: str, texts: list[str]) -> None:
+    table = table.replace(",", "\t") if name == "a.tsv" else table
+    assert [row.text for row in read(tmp_path / name, table)] == texts
+
+
+def test_comments_do_not_move_the_numbers_of_lines(tmp_path: Path) -> None:
+    with pytest.raises(DocumentError, match="line 3 opens a quote"):
+        read(tmp_path / "a.csv", '# One\na,b\n1,"2\n')
+
+
+def test_rows_with_more_fields_than_the_header_are_said(tmp_path: Path) -> None:
+    lines: list[str] = []
+    (tmp_path / "a.csv").write_text("a;b\n1;2\n1;2;3\n1;2\n1;2;3;4\n")
+    assert len(list(read_documents(tmp_path / "a.csv", on_unread=lines.append))) == 4
+    assert lines == [
+        "2 rows have more fields than the header, the first in line 3: quote the values that hold ';', or name all columns"
+    ]
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("x/b.csv", "a,b\n1,2,3\n")
+    lines.clear()
+    assert len(list(read_documents(tmp_path / "a.zip", on_unread=lines.append))) == 1
+    assert lines == [
+        "x/b.csv: 1 row has more fields than the header, in line 2: quote the values that hold ',', or name all columns"
+    ]
 
 
 def test_a_gzip_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,8 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Sequence, Set
-from itertools import chain, count, islice
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from itertools import chain, count, dropwhile
 from threading import Lock
 from typing import IO, Any, cast
 
@@ -27,10 +27,11 @@ _FIELD_LIMIT = Lock()
 """Held while csv's field limit, which is global to the process, is changed."""
 
 
-def parse_rows(file: IO[bytes], name: str) -> Iterator[dict[str, Any]]:
+def parse_rows(file: IO[bytes], name: str, warn: Callable[[str], None] = lambda line: None) -> Iterator[dict[str, Any]]:
     """Yield the rows of a table, its columns by name; ``name`` is the file's, in lower case.
 
-    Raises DocumentError, possibly after some rows, for what is no row, and over the limits of ``corpus.limits``.
+    ``warn`` gets a line, after the last row, if rows have more fields than the header. Raises DocumentError,
+    possibly after some rows, for what is no row, and over the limits of ``corpus.limits``.
     """
     try:
         name, gzipped = name.removesuffix(".gz"), name.endswith(".gz")
@@ -39,9 +40,9 @@ def parse_rows(file: IO[bytes], name: str) -> Iterator[dict[str, Any]]:
         if json_lines:
             yield from json_rows(lines)
         elif name.endswith(".tsv"):
-            yield from _separated_rows(lines, "\t")
+            yield from _separated_rows(*_sniffed(lines, "\t"), warn)
         else:
-            yield from _separated_rows(*_sniffed(lines))
+            yield from _separated_rows(*_sniffed(lines), warn)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DocumentError(f"it is a damaged gzip file ({error})") from error
 
@@ -68,17 +69,39 @@ def long_integer(digits: str) -> int | str:
 _MOST_DIGITS = 4300
 
 
-def _sniffed(lines: Iterator[str]) -> tuple[Iterator[str], str]:
-    """Return the lines and their delimiter: the one under which the first rows agree best, a comma if none does."""
+def _sniffed(lines: Iterator[str], delimiters: str = _DELIMITERS) -> tuple[Iterator[str], str]:
+    """Return the lines, with blank ones for comments before the header, and their delimiter: the one of ``delimiters`` under
+    which the first rows agree best, the first if none does."""
     sample: list[str] = []
-    for line in islice(lines, SAMPLE_LINES):
+    data, size = 0, 0
+    for line in lines:
         sample.append(line)
-        if sum(map(len, sample)) > SAMPLE_CHARACTERS:
+        data, size = data + (not _is_before_header(line)), size + len(line)
+        if data == SAMPLE_LINES or size > SAMPLE_CHARACTERS:
             break
-    stated = _SEPARATOR_LINE.fullmatch(sample[0]) if sample else None
+    stated = _SEPARATOR_LINE.fullmatch(sample[0]) if sample and delimiters == _DELIMITERS else None
     if stated:
         return chain(sample[1:], lines), stated.group(1)
-    return chain(sample, lines), max(_DELIMITERS, key=lambda delimiter: _agreement(sample, delimiter))
+    rows = list(dropwhile(_is_before_header, sample))
+    delimiter = max(delimiters, key=lambda delimiter: _agreement(rows, delimiter))
+    if rows:
+        columns = _count_fields(rows[0], delimiter)
+        rows = list(dropwhile(lambda line: _is_before_header(line) and _count_fields(line, delimiter) < columns, sample))
+    comments = len(sample) - len(rows) if rows else 0
+    delimiter = max(delimiters, key=lambda delimiter: _agreement(sample[comments:], delimiter))
+    return chain(["\n"] * comments, sample[comments:], lines), delimiter
+
+
+def _is_before_header(line: str) -> bool:
+    """Whether a line may be a comment on the table, or is blank. The names of columns can begin with "#", too."""
+    return line.startswith("#") or not line.strip()
+
+
+def _count_fields(line: str, delimiter: str) -> int:
+    try:
+        return len(next(csv.reader([line], delimiter=delimiter), []))
+    except csv.Error:
+        return 0
 
 
 def _agreement(sample: Sequence[str], delimiter: str) -> tuple[float, int]:
@@ -108,7 +131,7 @@ def _free_name(name: str, number: int, taken: Set[str]) -> str:
     return next(f"{name} {n}" for n in count(number) if f"{name} {n}" not in taken)
 
 
-def _separated_rows(lines: Iterator[str], delimiter: str) -> Iterator[dict[str, Any]]:
+def _separated_rows(lines: Iterator[str], delimiter: str, warn: Callable[[str], None]) -> Iterator[dict[str, Any]]:
     row_lines: list[str] = []  # of the row being read: quoted values may span lines
 
     def bounded_lines() -> Iterator[str]:
@@ -125,6 +148,7 @@ def _separated_rows(lines: Iterator[str], delimiter: str) -> Iterator[dict[str, 
     header: list[str] = []
     last: list[str] = []
     extra = ""
+    longer, first = 0, 0  # rows with more fields than the header, and the line of the first
     try:
         for row in _with_long_fields(reader):
             last = row_lines.copy()
@@ -136,10 +160,18 @@ def _separated_rows(lines: Iterator[str], delimiter: str) -> Iterator[dict[str, 
                 extra = "extra" if "extra" not in header else _free_name("extra", 2, set(header))
             elif row:
                 named: dict[str, Any] = dict(zip(header, row, strict=False))
-                yield {**named, extra: row[len(header) :]} if len(row) > len(header) else named
+                if len(row) > len(header):
+                    longer, first = longer + 1, first or reader.line_num
+                    named[extra] = row[len(header) :]
+                yield named
         if not _closes_quotes(last, delimiter):  # all lines after the quote became one cell
             begin = reader.line_num - len(last) + 1
             raise DocumentError(f"line {begin} opens a quote that is never closed: close it, or double it")
+        if longer:
+            rows = f"{longer:,} rows have" if longer > 1 else "1 row has"
+            where = f"the first in line {first}" if longer > 1 else f"in line {first}"
+            held = "tabs" if delimiter == "\t" else repr(delimiter)
+            warn(f"{rows} more fields than the header, {where}: quote the values that hold {held}, or name all columns")
     except csv.Error as error:
         if "universal-newline" in str(error):
             raise DocumentError("its lines end in bare carriage returns: save it with the usual line ends") from error

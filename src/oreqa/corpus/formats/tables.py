@@ -6,7 +6,7 @@ A row's text is its named text field, or one with a common name; without one it 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -27,16 +27,24 @@ _LONG_VALUE = 100
 """If a value is longer than this, in characters, each column of the row gets its own line."""
 
 
-def read_rows(file: IO[bytes], path: Path, text: str | None, title: str | None, key: str | None) -> Iterator[Document]:
+def read_rows(
+    file: IO[bytes],
+    path: Path,
+    text: str | None,
+    title: str | None,
+    key: str | None,
+    warn: Callable[[str], None] = lambda line: None,
+) -> Iterator[Document]:
     """Yield a document per row; ``text``, ``title`` and ``key`` name its text, title and identifier fields.
 
     Where they are None, fields with common names are used. Without text, a row's text is all of its columns ("country:
     Bhutan; capital: Thimphu") and its title, if it has none, its first short value with letters in a column that does not
     hold the same in the first rows; without an identifier it is identified by its number, from 1. The other fields are kept
-    as strings, for filters. Raises DocumentError that names the row: each has the text field, the first one every named one.
+    as strings, for filters. ``warn`` gets a line if rows have more fields than the header. Raises DocumentError that names
+    the row: each has the text field, the first one every named one.
     """
     seen: set[str] = set()
-    rows, constant = _with_constant(parse_rows(file, path.name.lower()))
+    rows, constant = _with_constant(parse_rows(file, path.name.lower(), warn))
     for number, row in enumerate(rows, 1):
         asked = {"--text-field": text, "--title-field": title, "--id-field": key} if number == 1 else {"--text-field": text}
         for option, name in asked.items():
