@@ -19,6 +19,7 @@ from oreqa.datasets.marks import UNDECIDED_FILE, read_marks
 from oreqa.index.ingest import index_files
 from oreqa.index.store import Settings
 from oreqa.server.collections import close_collections, open_collections
+from oreqa.server.following import Follower
 from oreqa.server.settings import Access
 from oreqa.server.static import WEB
 
@@ -537,6 +538,41 @@ class TestPage:
         assert page.browser.js("return document.querySelectorAll('body :is(img, script, svg)').length") == 0
         assert not page.browser.has_dialog()
 
+    def test_files_are_sent_and_answer_when_they_are_indexed(
+        self, shop: Shop, library: Path, tmp_path: Path, fitted: Path, fitted_reader: Path
+    ) -> None:
+        index_files(tmp_path / "kb", library, Settings(str(fitted)))
+        browser, opened = shop.browser, open_collections({"kb": tmp_path / "kb"}, reader=fitted_reader)
+        whales, sound = tmp_path / "whales.txt", tmp_path / "song.xyz"
+        whales.write_text("Whales sing in the bay.")
+        sound.write_text("la")
+        browser.size(390)
+        with served(opened, followers={"kb": Follower(tmp_path / "kb", [library])}, uploads=library) as client:
+            browser.open(str(client.base_url))
+            browser.wait("document.getElementById('size').innerText === '4 documents'")
+            if AXE.exists():
+                assert browser.axe(AXE) == []
+            browser.one("#files input").send_keys(f"{whales}\n{sound}")
+            browser.wait("document.getElementById('status').innerText.startsWith('1 file added; song.xyz: ')")
+            assert browser.texts("#size") == ["5 documents"]
+            drop = (
+                "const data = new DataTransfer(); data.items.add(new File(['Owls hoot.'], 'owls.txt'));"
+                "for (const type of ['dragover', 'drop']) document.body.dispatchEvent(new DragEvent(type,"
+                " { dataTransfer: data, bubbles: true, cancelable: true }))"
+            )
+            browser.js(drop)
+            browser.wait("document.getElementById('status').innerText === '1 file added'")
+            assert (library / "owls.txt").read_text() == "Owls hoot."
+        with served(opened, uploads=library) as client:
+            browser.open(str(client.base_url))
+            browser.one("#files")
+            browser.js(drop.replace("owls", "bats"))
+            browser.wait("document.getElementById('status').innerText === '1 file sent; ask when the index holds them'")
+            browser.js(drop.replace("owls", "bats"))
+            browser.wait("document.getElementById('status').innerText.includes('bats.txt: ')")
+        close_collections(opened)
+        browser.faults()
+
     def test_somebody_signs_in(self, shop: Shop, collections: dict[str, Any]) -> None:
         with served(collections, Access(frozenset(), "a-token-of-some-length")) as client:
             browser = shop.browser
@@ -556,7 +592,8 @@ class TestPage:
 
 def test_the_page_is_small_and_sets_no_markup() -> None:
     files = {file.name: file.read_text(encoding="utf-8") for file in WEB.iterdir()}
-    assert sum(len(text.encode()) for text in files.values()) < 60 * 1024
+    assert sum(len(text.encode()) for name, text in files.items() if name != "uploads.js") < 60 * 1024
+    assert len(files["uploads.js"].encode()) < 3 * 1024  # loaded where the server takes files alone
     for name, text in files.items():
         for word in (
             "innerHTML",

@@ -91,7 +91,7 @@ def create_app(
     if uploads is not None:
         app.include_router(upload_router(uploads, access.read_only))
     app.include_router(static_router())
-    _add_status(app, collections, models, metrics, access, followers)
+    _add_status(app, collections, models, metrics, access, followers, takes_files=uploads is not None)
     _add_login(app, access)
     mcp_server = create_mcp_server(collections, models, on_reply, sites=sites)
     app.router.routes.append(mcp_route(mcp_server, access.hosts))
@@ -116,6 +116,7 @@ def _add_status(
     metrics: Metrics,
     access: Access,
     followers: Mapping[str, Follower],
+    takes_files: bool,
 ) -> None:
     """What says how the server is."""
 
@@ -155,6 +156,7 @@ def _add_status(
                 ],
                 "waiting": models.waiting,
                 "read_only": access.read_only,
+                "uploads": takes_files and not access.read_only,
                 "login": access.token is not None,
             }
         )

@@ -52,7 +52,7 @@ function answerNode(answer, reply, actions, evidence) {
 				: button("Show", ({ currentTarget }) => actions.open(answer, currentTarget), { "data-key": "o" })));
 }
 
-/** What proves answers of one passage: the block that answers, or their sentences with a little text around. */
+/** What proves answers of one passage: the block, or their sentences with a little text around. */
 function proof(rows) {
 	const [{ passage, document, form, block }] = rows;
 	const marks = rows.filter((row) => row.text && (row.text !== row.sentence.text || rows.length > 1));

@@ -2,7 +2,7 @@
 
 const KINDS = { 401: "login", 404: "missing", 429: "busy", 503: "busy" };
 
-/** What went wrong: its kind, what to tell people, and the seconds after which it may go better. */
+/** What went wrong: its kind, what to tell people, and the seconds until it may go better. */
 const problem = (kind, detail, wait = 0) => Object.assign(new Error(detail), { kind, wait });
 
 async function request(method, path, body, signal) {

@@ -10,7 +10,7 @@ async function copy(text) {
 	try {
 		return await navigator.clipboard.writeText(text);
 	} catch {
-		// Only pages of this machine and behind TLS have the clipboard; the old command works everywhere.
+		// Pages without TLS have no clipboard; the old command works everywhere.
 		const area = el("textarea", { class: "unseen" });
 		area.value = text;
 		document.body.append(area);

@@ -4,7 +4,7 @@ import { get } from "./api.js";
 import { button, byId, el, fill } from "./dom.js";
 import { counted, fileName } from "./text.js";
 
-const LISTED = 1000; // documents whose folders and fields can be chosen; others can be typed
+const LISTED = 1000; // documents whose folders and fields can be chosen
 
 /** The form; ask is called with what a route takes from it. */
 export function createForm(ask) {
@@ -53,7 +53,8 @@ export function createForm(ask) {
 		fill(collection, el("option", { value: "" }, "All collections"), collections.map((each) => el("option", each.name)));
 		collection.value = chosen;
 		const counts = collections.map((each) => (!chosen || each.name === chosen ? each.documents : 0));
-		byId("size").textContent = counted(counts.reduce((sum, number) => sum + number, 0), "document");
+		const state = collections.some((each) => each.watch?.state === "updating") ? ", indexing" : "";
+		byId("size").textContent = counted(counts.reduce((sum, number) => sum + number, 0), "document") + state;
 	}
 
 	const listValues = () => fill(byId("values"), options(fields.get(field.value) ?? []));

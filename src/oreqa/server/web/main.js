@@ -12,7 +12,7 @@ import { askBody, askKey, readRoute, routeAddress } from "./route.js";
 import { createSource } from "./source.js";
 import { counted, inWords, sentenceCase } from "./text.js";
 
-const PATIENCE = 300; // milliseconds before the page says that it reads
+const PATIENCE = 300; // ms before the page says that it reads
 const TITLES = { offline: "No connection to the server", busy: "The server is busy" };
 const [results, body] = [byId("results"), document.body];
 const isWide = matchMedia("(min-width: 1100px)");
@@ -21,7 +21,7 @@ let route = readRoute(location);
 let status = null; // of the server
 let shown = null; // what was asked last
 let asking = null; // what ends the request that waits
-let opened = null; // whose source was opened, by what, and how far the page was scrolled
+let opened = null; // the row whose source was opened, by what, and the scroll
 let expected = "";
 
 const say = (text) => { byId("status").textContent = text; };
@@ -89,7 +89,7 @@ async function ask() {
 	return clearTimeout(wait);
 }
 
-/** Show nodes, and take the focus along unless somebody is elsewhere by now. */
+/** Show nodes, with the focus unless somebody is elsewhere. */
 function showResults(...nodes) {
 	const isHere = document.activeElement === body || byId("main").contains(document.activeElement);
 	fill(results, nodes);
@@ -165,7 +165,7 @@ function openSource(row, opener) {
 	go({ ...route, document: target });
 }
 
-/** Show a document; quietly beside the answers, or as a step of its own. */
+/** Show a document; quietly beside the answers, or as a step. */
 function showSource(target, isQuiet = false) {
 	body.classList.add("sourced");
 	body.classList.toggle("beside", isQuiet);
@@ -233,6 +233,7 @@ async function start() {
 	form.show();
 	show(readRoute(location));
 	showBottom();
+	if (status.uploads && !byId("files")) (await import("./uploads.js")).takeFiles(say, loadStatus);
 	return route.question || route.document || form.focus();
 }
 

@@ -1,4 +1,4 @@
-// Texts and the server's offsets, which count characters (code points), where JavaScript counts UTF-16 units.
+// Texts, and offsets of the server, which count code points where JavaScript counts UTF-16 units.
 
 const HALVES = /[\ud800-\udfff]/;
 const WRAPS = /(?<=[^\n|]{40})\n(?=\p{Ll})|(?<=[^\n|]{39}[^\n|.!?:;])\n(?=\p{L})/gu;
@@ -20,10 +20,10 @@ export function sentencesOf(passage) {
 	});
 }
 
-/** Join the lines that a file of this name wraps: a line end becomes a blank, so that no offset moves. */
+/** Join the lines that a file of this name wraps: line ends become blanks, so no offset moves. */
 export const unwrapped = (text, name) => (WRAPPED.test(name) ? text.replace(WRAPS, " ") : text);
 
-/** Characters from..to of a passage as nodes: marks in <mark>, and in a quieter span what is outside of the sentences. */
+/** Characters from..to of a passage as nodes: marks in <mark>, what is outside of the sentences quieter. */
 export function quoted(passage, name, from, to, marks, sentences) {
 	const text = unwrapped(passage.text, name);
 	const within = (ranges, place) => ranges.some(({ start, end }) => start <= place && place < end);
@@ -44,7 +44,7 @@ export const counted = (number, noun) => `${number.toLocaleString("en")} ${noun}
 const NUMBERS = "no one two three four five six seven eight nine ten".split(" ");
 export const inWords = (number) => NUMBERS[number] ?? number;
 
-/** A share as people read it: rounded down, so that it does not contradict "sure". */
+/** A share, rounded down: it does not contradict "sure". */
 export const percent = (share) => `${Math.floor(100 * share + 1e-9)}%`;
 
 export const certainty = ({ certainty: word, confidence }) => (confidence == null ? word : `${word}, ${percent(confidence)}`);
