@@ -82,3 +82,9 @@ def test_an_index_in_german_finds_compounds(tmp_path: Path, tiny: Path) -> None:
 
 def test_stems_are_those_of_the_index() -> None:
     assert words("Sicherheitskopien der Paketverwaltung", "de") == ["sicherheitskopi", "der", "paketverwalt"]
+
+
+def test_words_that_nobody_writes_are_not_split() -> None:
+    assert list(possible_parts("a" * 80))
+    for word in ("a" * 81, "a" * 100_000, "abcd1efgh", "paket-verwaltung", "abc", ""):
+        assert not list(possible_parts(word))

@@ -22,13 +22,13 @@ COMPOUNDING = frozenset({"de"})
 _LINKS = ("", "s", "es", "n", "en", "er", "e")
 """What may stand between the parts."""
 
-_PART, _PASSAGES = 4, 2
-"""The fewest letters of a part, and the fewest passages that hold it."""
+_PART, _LONGEST, _PASSAGES = 4, 80, 2
+"""The fewest letters of a part, the most of a compound, and the fewest passages that hold a part."""
 
 
 def possible_parts(word: str) -> Iterator[tuple[str, str]]:
     """Yield every way to split a word in two."""
-    for place in range(_PART, len(word) - _PART + 1) if word.isalpha() else ():
+    for place in range(_PART, len(word) - _PART + 1) if len(word) <= _LONGEST and word.isalpha() else ():
         for link in _LINKS:
             first = word[:place].removesuffix(link)
             if len(first) + len(link) == place and len(first) >= _PART:
