@@ -8,12 +8,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 
 import pytest
 from typer.testing import CliRunner
 
-from oreqa.cli import app
+from oreqa.cli import app, index
+from oreqa.index.coverage import Report
+from oreqa.index.watching import Watch
 
 PATIENCE = 120.0
 
@@ -62,6 +64,44 @@ def test_a_watched_folder_is_followed_until_ctrl_c(tmp_path: Path, library: Path
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE) == 0
     assert [json.loads(line)["added"] for line in out.read] == [4, 1]  # a document a line
+    assert err.wait(lambda line: line.startswith("watching has ended"))
+
+
+class Watched(Watch):
+    """Files that change so many times until Ctrl-C."""
+
+    def __init__(self, times: int) -> None:
+        self.times = times
+
+    def run(self, update: Callable[[], bool], stop: Event) -> None:
+        assert all(update() for _ in range(self.times))
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_deleted_file_is_said_once_while_watching(as_json: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    reports = [Report(unchanged=3 - gone, gone=gone, passages=3) for gone in (1, 1, 2, 0, 1)]
+    pending = iter(reports)
+    index._go_on(Path("kb"), Watched(5), lambda: next(pending), as_json, 1)
+    out, err = capsys.readouterr()
+    assert err == "watching has ended; the index stays as it is\n"
+    if as_json:
+        assert [json.loads(line)["gone"] for line in out.splitlines()] == [2, 1]
+    else:
+        assert out.splitlines() == [
+            "kb: 1 unchanged; 3 passages in all",
+            "2 documents gone from these paths, or left out: --prune removes them",
+            "kb: 2 unchanged; 3 passages in all",
+            "1 document gone from these paths, or left out: --prune removes it",
+        ]
+
+
+def test_patterns_that_match_nothing_do_not_advise_to_prune() -> None:
+    hint = "2 documents gone from these paths, or left out: --prune removes them"
+    nothing = Report(gone=2, passages=3)
+    assert index._summary(Path("kb"), nothing, "", is_chosen=True) == ["kb: no documents found; 3 passages in all"]
+    assert index._summary(Path("kb"), nothing, "")[1:] == [hint]
+    assert index._summary(Path("kb"), Report(unchanged=1, gone=2, passages=3), "", is_chosen=True)[1:] == [hint]
 
 
 def test_a_watch_begins_with_an_update_that_may_be_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,6 +34,16 @@ def test_include_and_exclude(tree: Path) -> None:
     assert names(tree, include=["sub/**"]) == ["sub/c.md", "sub/drafts/d.md"]
 
 
+def test_a_kind_that_include_names_is_read(tree: Path) -> None:
+    (tree / "sub" / "CODE.XYZ").write_text("x")
+    (tree / "other.abc").write_text("x")
+    assert names(tree, include=["*.xyz", "*.md", "!*.abc"]) == ["a.md", "code.xyz", "sub/c.md", "sub/drafts/d.md"]
+    assert names(tree, include=["sub/*.XYZ"]) == ["sub/CODE.XYZ"]
+    for pattern in ("*", "*.*", "code.x*", "code.xy[z]"):
+        assert "code.xyz" not in names(tree, include=[pattern])
+        assert find_files([tree], include=[pattern]).unknown[".xyz"]
+
+
 def test_ignore_file_holds_below_its_folder(tree: Path) -> None:
     (tree / "sub" / ".oreqaignore").write_text("drafts/\n# a comment\n")
     assert names(tree) == ["a.md", "b.txt", "sub/c.md"]

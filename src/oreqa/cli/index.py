@@ -149,7 +149,8 @@ def index_command(
         shown = {"prompts": {"question": prompts.question, "passage": prompts.passage}} if prompts else {}
         print_json({"index": str(index), **asdict(result), **shown}, indent=None if watch else 2)
     else:
-        for line in (*_summary(index, result, settings.model), *([f"prompts: {prompts}"] if prompts else [])):
+        is_chosen = bool(include or exclude)
+        for line in (*_summary(index, result, settings.model, is_chosen), *([f"prompts: {prompts}"] if prompts else [])):
             say(line)
         if settings.truncate_dim and result.passages and not _is_calibrated(index):
             say(f'with --truncate-dim answers are "not calibrated": oreqa fit --index {index} fits their probabilities')
@@ -157,7 +158,7 @@ def index_command(
         with Index.open(index, device) as opened:
             encoder = opened.encoder  # an update without it takes half a second longer
         watching = Watch(index, paths, include or (), exclude or (), on_mode=_say_mode)
-        _go_on(index, watching, lambda: update(encoder), as_json)
+        _go_on(index, watching, lambda: update(encoder), as_json, result.gone)
     elif result.problems:
         raise typer.Exit(1)
 
@@ -167,24 +168,32 @@ def _say_mode(reason: str) -> None:
     say(f"{how}; Ctrl-C ends it", err=True)
 
 
-def _go_on(index: Path, watch: Watch, update: Callable[[], Report], as_json: bool) -> None:
-    """Update an index whenever files change, until Ctrl-C; what fails is said, and tried again."""
+def _go_on(index: Path, watch: Watch, update: Callable[[], Report], as_json: bool, gone: int) -> None:
+    """Update an index whenever files change, until Ctrl-C; what fails is said, and tried again.
+
+    That so many documents are ``gone`` was said before.
+    """
 
     def say_update() -> bool:
+        nonlocal gone
         try:
             result = update()
         except OreqaError as error:
             say(f"error: {error}", err=True, colour="red")
             return False
-        if result.added or result.changed or result.removed or result.problems:
+        if result.added or result.changed or result.removed or result.problems or result.gone > gone:
             if as_json:
                 print_json({"index": str(index), **asdict(result)}, indent=None)
             else:
                 say(_summary(index, result, "")[0])
+                if result.gone > gone:
+                    say(_gone(result.gone))
+        gone = result.gone
         return True
 
     with suppress(KeyboardInterrupt):
         watch.run(say_update, threading.Event())
+    say("watching has ended; the index stays as it is", err=True)
 
 
 def _with_shown_path(line: str) -> str:
@@ -203,7 +212,8 @@ def _is_calibrated(index: Path) -> bool:
         return any(fitted.calibration for fitted in every)
 
 
-def _summary(index: Path, report: Report, model: str) -> list[str]:
+def _summary(index: Path, report: Report, model: str, is_chosen: bool = False) -> list[str]:
+    """The lines on an update. ``is_chosen`` says that patterns chose its files."""
     counts = [
         f"{number} {name}"
         for number, name in (
@@ -229,14 +239,19 @@ def _summary(index: Path, report: Report, model: str) -> list[str]:
         lines.append(f"{named}: {model} has learned English; choose a multilingual model with --model for a new index")
     if report.mended:
         lines.append(f"{counted(len(report.mended), 'damaged file')} rebuilt: {', '.join(report.mended)}")
-    if report.gone:
-        them = "it" if report.gone == 1 else "them"
-        lines.append(f"{counted(report.gone, 'document')} gone from these paths, or left out: --prune removes {them}")
+    if report.gone and (counts or not is_chosen):  # patterns that match nothing are a slip: what they leave out is not gone
+        lines.append(_gone(report.gone))
     if report.unknown:
         kinds = [f"{count} {kind or 'without a suffix'}" for kind, count in report.unknown.items()]
         most = f"{', '.join(kinds[:8])}{', ...' if len(kinds) > 8 else ''}"
         lines.append(f"{counted(sum(report.unknown.values()), 'file')} of other kinds passed over: {most}")
     return lines
+
+
+def _gone(count: int) -> str:
+    return (
+        f"{counted(count, 'document')} gone from these paths, or left out: --prune removes {'it' if count == 1 else 'them'}"
+    )
 
 
 @app.command(cls=Command, rich_help_panel=Panel.INDEX)

@@ -8,7 +8,7 @@ import stat
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pathspec
 
@@ -48,13 +48,15 @@ def find_files(
 ) -> FoundFiles:
     """Find every supported file at or below ``paths``, each once, as an absolute path.
 
-    ``include`` and ``exclude`` are .gitignore patterns, matched relative to each folder in ``paths``. Hidden files, what an
+    ``include`` and ``exclude`` are .gitignore patterns, matched relative to each folder in ``paths``. A file of another kind
+    is included if a pattern to include ends in its extension, as "*.nft". Hidden files, what an
     .oreqaignore lists, and folders below that are indexes are skipped. A file that ``paths`` names itself is always
     included. Symbolic links are followed if ``paths`` names them, or if they lead to files within the named folder that are
     not found by a name of their own. Raises InputError if a path does not exist, unless paths ``may_be_gone``, or is
     neither a file nor a folder.
     """
-    walk = _Walk(_spec(include) if include else None, _spec([*_ALWAYS_IGNORED, *exclude]), may_be_gone)
+    wanted = _spec(include) if include else None
+    walk = _Walk(wanted, _named_kinds(include), _spec([*_ALWAYS_IGNORED, *exclude]), may_be_gone)
     for path in paths:
         walk.add(path)
     walk.add_linked_files()
@@ -75,8 +77,15 @@ class _Folder:
 
 
 class _Walk:
-    def __init__(self, wanted: pathspec.GitIgnoreSpec | None, ignored: pathspec.GitIgnoreSpec, may_be_gone: bool) -> None:
+    def __init__(
+        self,
+        wanted: pathspec.GitIgnoreSpec | None,
+        kinds: frozenset[str],
+        ignored: pathspec.GitIgnoreSpec,
+        may_be_gone: bool,
+    ) -> None:
         self._wanted = wanted
+        self._kinds = kinds
         self._ignored = ignored
         self._may_be_gone = may_be_gone
         self.gone: set[Path] = set()
@@ -175,13 +184,16 @@ class _Walk:
     def _add_file(self, path: Path, mode: int, files: set[Path]) -> None:
         if not stat.S_ISREG(mode):
             self.left_out[path] = f"it is {_kind(mode)}"
-        elif is_supported(path):
+        elif self._is_read(path):
             files.add(path)
         else:
             self.unknown[path.suffix.lower()] += 1
 
+    def _is_read(self, path: Path) -> bool:
+        return path.suffix.lower() in self._kinds or is_supported(path)
+
     def _leave_out(self, path: Path, is_folder: bool, reason: str) -> None:
-        if is_folder or is_supported(path):
+        if is_folder or self._is_read(path):
             self.left_out[path] = reason
         else:
             self.unknown[path.suffix.lower()] += 1
@@ -202,6 +214,13 @@ def _read_rules(path: Path) -> pathspec.GitIgnoreSpec:
         return _spec(data.decode("utf-8-sig").splitlines())
     except (OSError, InputError, UnicodeDecodeError) as error:
         raise InputError(f"{IGNORE_FILE} is not usable ({_reason(error)})") from error
+
+
+def _named_kinds(patterns: Sequence[str]) -> frozenset[str]:
+    """The extensions that patterns end in, in lower case: ".nft" of "*.nft", none of "*" or "*.*"."""
+    names = (PurePosixPath(pattern.rstrip()) for pattern in patterns if not pattern.startswith(("!", "#")))
+    suffixes = {name.suffix.lower() for name in names}
+    return frozenset(suffix for suffix in suffixes if suffix and not set(suffix) & set("*?[]\\"))
 
 
 def _spec(patterns: Sequence[str]) -> pathspec.GitIgnoreSpec:
