@@ -7,6 +7,7 @@ from pathlib import Path
 
 import docx
 import pytest
+from docx.enum.style import WD_STYLE_TYPE
 from docx.oxml import OxmlElement
 from docx.oxml.ns import qn
 
@@ -345,3 +346,41 @@ def test_what_is_struck_out_is_left_out_and_counted() -> None:
     assert document.text == "It costs 39 euros."
     assert document.pages[0].left_out == {"struck-out text": 4}
     assert balanced(document)
+
+
+def test_what_a_style_strikes_out_is_left_out() -> None:
+    source = docx.Document()
+    old = source.styles.add_style("Old", WD_STYLE_TYPE.CHARACTER)
+    old.font.strike = True
+    for name, kind in (("Older", WD_STYLE_TYPE.CHARACTER), ("Saved", WD_STYLE_TYPE.CHARACTER)):
+        source.styles.add_style(name, kind).base_style = old
+    source.styles["Saved"].font.strike = False
+    source.styles.add_style("Gone", WD_STYLE_TYPE.PARAGRAPH).font.strike = True
+    source.styles.add_style("Twice", WD_STYLE_TYPE.PARAGRAPH).font.double_strike = True
+    source.styles.add_style("Long gone", WD_STYLE_TYPE.PARAGRAPH).base_style = source.styles["Gone"]
+    price = source.add_paragraph("It costs ")
+    price.add_run("59 or ", style="Old")
+    price.add_run("49 or ", style="Older")
+    price.add_run("now ", style="Saved")
+    price.add_run("39", style="Old").font.strike = False
+    source.add_paragraph("The old address", style="Gone")
+    moved = source.add_paragraph("Hall Street ", style="Long gone")
+    moved.add_run("Mill Lane ").font.strike = False
+    moved.add_run("7", style="Old")  # struck out by both styles, which Word shows as it is
+    source.add_paragraph("All of it", style="Twice").add_run(" and more", style="Old").font.strike = False
+    document = save(source)
+    assert document.text == "It costs now 39\n\nMill Lane 7"
+    page = document.pages[0]
+    assert page.left_out == {"struck-out text": 14}
+    assert page.source == page.read + 14
+
+
+def test_a_default_style_and_styles_in_a_circle() -> None:
+    styles = (
+        '<w:style w:type="paragraph" w:default="1" w:styleId="N"><w:rPr><w:strike/></w:rPr></w:style>'
+        '<w:style w:type="paragraph" w:styleId="A"><w:basedOn w:val="B"/></w:style>'
+        '<w:style w:type="paragraph" w:styleId="B"><w:basedOn w:val="A"/></w:style>'
+    )
+    text = "<w:p>{}<w:r><w:t>{}</w:t></w:r></w:p>"
+    body = text.format("", "Out") + text.format('<w:pPr><w:pStyle w:val="A"/></w:pPr>', "Kept")
+    assert read(body, styles=styles).text == "Kept"

@@ -28,7 +28,7 @@ from oreqa.corpus.formats.office.packed import (
     relations,
 )
 from oreqa.corpus.formats.office.text import add_headers
-from oreqa.corpus.formats.office.word_styles import Numbering, Styles
+from oreqa.corpus.formats.office.word_styles import Numbering, Strikes, Styles
 from oreqa.corpus.formats.table_rows import TableRows, looks_like_header
 
 _BLOCKS = ("p", "tbl")
@@ -41,7 +41,7 @@ def read_docx(data: bytes, path: Path) -> Document:
     """Read a Word document: paragraphs, lists, tables, text boxes and notes in order, with its headings as sections.
 
     Headers and footers are read once, in a last section; those that repeat the text or hold page numbers are left out, as
-    are comments, deletions and tables of contents.
+    are comments, deletions, what is struck out, and tables of contents.
     """
     return _WordReader(open_archive(data), TextBuilder(path)).read()
 
@@ -53,14 +53,15 @@ class _WordReader:
         self._builder = builder
         self._root = parse_part(archive, main)
         self._relations = relations(archive, main)
-        self._styles = Styles(self._part("styles"))
+        styles = self._part("styles")
+        self._styles = Styles(styles)
         self._numbering = Numbering(self._part("numbering"))
         notes = {
             (name, attribute(note, "id")): note
             for name in ("footnote", "endnote")
             for note in _children(self._part(f"{name}s"))
         }
-        self._inline = DocxInline(archive, self._relations, notes, builder)
+        self._inline = DocxInline(archive, self._relations, notes, Strikes(styles), builder)
         self._seen: set[str] = set()  # texts of paragraphs and cells, case-folded
         self._title = core_title(archive)
         self._joins_item = False  # whether a list item would join the previous block: an item, or a text ending in a colon

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from oreqa.corpus.builder import TextBuilder
-from oreqa.corpus.formats.office.packed import all_text, alternative_of, attribute, below, child, local, optional_part, value
+from oreqa.corpus.formats.office.packed import all_text, alternative_of, attribute, below, child, local, optional_part
 from oreqa.corpus.formats.office.text import HEADERS_AND_FOOTERS, ParagraphContent
+from oreqa.corpus.formats.office.word_styles import Strikes
 
 PROPERTIES = ("rPr", "pPr", "sdtPr", "sdtEndPr", "sectPr", "tblPr", "trPr", "tcPr", "rt", "del")
 """Elements without visible text of the document: properties, ruby annotations and tracked deletions."""
@@ -32,8 +33,8 @@ class _Field:
 class DocxInline:
     """Reads the content of paragraphs. Keeps track of open fields, which can span paragraphs.
 
-    ``relations`` are those of the main part, ``notes`` the elements of notes by their kind and identifier. Words left out,
-    such as page numbers and placeholders, are counted in ``builder``.
+    ``relations`` are those of the main part, ``notes`` the elements of notes by their kind and identifier,
+    ``strikes`` tells what is struck out. Words left out, such as page numbers and placeholders, are counted in ``builder``.
     """
 
     def __init__(
@@ -41,17 +42,21 @@ class DocxInline:
         archive: zipfile.ZipFile,
         relations: list[tuple[str, str, str]],
         notes: dict[tuple[str, str | None], Any],
+        strikes: Strikes,
         builder: TextBuilder,
     ) -> None:
         self._archive = archive
         self._relations = relations
         self._notes = notes
+        self._strikes = strikes
         self._builder = builder
         self._fields: list[_Field] = []
+        self._paragraph: Any | None = None  # the one that is being read
 
     def read(self, paragraph: Any) -> ParagraphContent:
         """Return the content of a paragraph, which opens and closes fields."""
         content = ParagraphContent()
+        self._paragraph = paragraph
         self._collect(paragraph, content)
         return content
 
@@ -99,7 +104,7 @@ class DocxInline:
                 content.boxes += self._boxes(part)
             elif name == "moveFrom":
                 self._builder.leave_out("deletions", all_text(part))
-            elif name == "r" and _is_struck_out(part):
+            elif name == "r" and self._strikes.strike_out(part, self._paragraph):
                 struck_out = ParagraphContent()
                 self._collect(part, struck_out)
                 content.take_struck_out(struck_out, self._builder)
@@ -142,11 +147,6 @@ class DocxInline:
             return False
         self._builder.leave_out("placeholders", all_text(control))
         return True
-
-
-def _is_struck_out(run: Any) -> bool:
-    properties = child(run, "rPr")
-    return any(value(properties, name) not in (None, "0", "false", "off") for name in ("strike", "dstrike"))
 
 
 def _text_boxes(drawing: Any) -> Iterator[Any]:

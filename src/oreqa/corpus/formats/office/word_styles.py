@@ -1,4 +1,4 @@
-"""Read the styles and the numbering of a Word document: headings, list items and their marks."""
+"""Read the styles and the numbering of a Word document: headings, what is struck out, list items and their marks."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from oreqa.corpus.formats.office.packed import attribute, child, local, value
 
 _LONGEST_CHAIN = 20
 _LEVELS = 9
+_TRUE = ("1", "true", "on")
 _CONTENTS = re.compile(r"(?:toc|index) (?:heading|\d)|table of (?:figures|authorities)|toa heading|contents (?:heading|\d)")
 
 
@@ -46,7 +47,7 @@ class Styles:
                 self._styles[key] = _Style(
                     (value(style, "name") or key).lower(), value(style, "basedOn") or "", child(style, "pPr")
                 )
-                if attribute(style, "default") in ("1", "true", "on"):
+                if attribute(style, "default") in _TRUE:
                     self._default = key
 
     def role(self, paragraph: Any) -> Role:
@@ -96,6 +97,57 @@ class Styles:
             key = style.parent
             if not key:
                 return
+
+
+class Strikes:
+    """Which runs are struck out: by their own properties, else by their character style and their paragraph's style."""
+
+    def __init__(self, root: Any | None) -> None:
+        self._styles: dict[tuple[str, str], Any] = {}
+        self._switches: dict[tuple[str, str, str], bool] = {}
+        self._default = ""
+        for style in () if root is None else root:
+            kind, key = attribute(style, "type") or "", attribute(style, "styleId") or ""
+            if local(style) == "style":
+                self._styles[kind, key] = style
+                if kind == "paragraph" and attribute(style, "default") in _TRUE:
+                    self._default = key
+
+    def strike_out(self, run: Any, paragraph: Any) -> bool:
+        """Return whether a run of a paragraph is struck out."""
+        direct = child(run, "rPr")
+        styles = (
+            ("paragraph", value(child(paragraph, "pPr"), "pStyle") or self._default),
+            ("character", value(direct, "rStyle") or ""),
+        )
+        single, double = _switch(direct, "strike"), _switch(direct, "dstrike")
+        if single is None:
+            # A strike of both styles is none: it toggles (ECMA-376, part 1, section 17.7.3); a double strike does not.
+            single = self._of_style("strike", *styles[0]) != self._of_style("strike", *styles[1])
+        if double is None:
+            double = any(self._of_style("dstrike", *style) for style in styles)
+        return single or double
+
+    def _of_style(self, name: str, kind: str, key: str) -> bool:
+        if (name, kind, key) not in self._switches:
+            self._switches[name, kind, key] = self._of_chain(name, kind, key)
+        return self._switches[name, kind, key]
+
+    def _of_chain(self, name: str, kind: str, key: str) -> bool:
+        """Return what the nearest style says that says anything, from a style to those that it is based on."""
+        for _ in range(_LONGEST_CHAIN):
+            style = self._styles.get((kind, key))
+            switch = _switch(child(style, "rPr"), name)
+            if switch is not None:
+                return switch
+            key = value(style, "basedOn") or ""
+        return False
+
+
+def _switch(properties: Any | None, name: str) -> bool | None:
+    """Return whether a property is on, None if it is not set."""
+    text = value(properties, name)
+    return None if text is None else text not in ("0", "false", "off")
 
 
 def _outline(properties: Any | None) -> int | None:
