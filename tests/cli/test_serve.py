@@ -16,10 +16,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from oreqa.answering.replies import document_id
 from oreqa.cli import app
 from oreqa.index.in_memory import index_documents
-from oreqa.index.store import Settings
+from oreqa.index.store import Settings, document_id
 
 pytest.importorskip("fastapi", reason="the serve extra is not installed")
 import httpx

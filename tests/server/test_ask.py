@@ -7,9 +7,9 @@ import httpx
 import pytest
 from served import served
 
-from oreqa.answering.replies import document_id, reply_json
+from oreqa.answering.replies import reply_json
 from oreqa.index.in_memory import index_documents
-from oreqa.index.store import Settings
+from oreqa.index.store import Settings, document_id
 from oreqa.server.collections import ServedCollection, open_collections
 
 QUESTION = "How many hearts does an octopus have?"
@@ -53,6 +53,18 @@ def test_conditions_choose_the_documents(client: httpx.Client) -> None:
     assert (refusal.status_code, refusal.json()["detail"]) == (
         400, "no document has a field 'colour'; fields are: kind, path, title",
     )  # fmt: skip
+
+
+def test_a_document_is_named_by_its_id_whatever_its_key_holds(client: httpx.Client, shelf: Path) -> None:
+    names = {document_id(str(file)): file.name for file in shelf.iterdir()}
+    assert any(not name.isprintable() for name in names.values())
+    for id, name in names.items():
+        if name.endswith("jsonl"):
+            continue
+        body = {"question": "hearts, bees or an escape", "where": {"document_id": id}, "k": 9}
+        hits = client.post("/v1/search", json=body).json()["hits"]
+        assert {hit["place"]["document_id"] for hit in hits} == {id}, name
+    assert client.post("/v1/search", json={"question": "bees", "where": {"document_id": "x"}}).json()["hits"] == []
 
 
 def test_a_batch_is_answered_in_its_order(client: httpx.Client) -> None:

@@ -382,6 +382,7 @@ class TestPage:
         page.browser.wait("document.querySelector('[data-verdict][aria-pressed=true]')")
         (mark,) = read_marks(page.index)
         assert (mark.question, mark.verdict, mark.answers) == (QUESTION, "right", ("two years",))
+        assert page.stage.last("/v1/marks")["asked"] == ["shelf"]
         assert mark.answer == "The warranty lasts two years."
         page.browser.press("Right")
         page.browser.wait("!document.querySelector('[data-verdict][aria-pressed=true]')")
@@ -422,6 +423,43 @@ class TestPage:
         page.browser.press("Undo")
         page.browser.wait("!document.querySelector('.which')")
 
+    def test_a_selection_is_cut_to_its_passage_and_refused_in_two(self, page: Shop) -> None:
+        page.browser.size(1440)
+        page.ask(page.answer("birds.txt", "at night"))
+        page.browser.press("Wrong")
+        page.browser.press("Select it in the text")
+        page.browser.wait("document.querySelector('#source mark')")
+        select = (
+            "const first = document.querySelector('#source .passage'), range = document.createRange();"
+            "const next = first.cloneNode(true); next.dataset.start = '9000'; first.after(next);"
+            "range.setStart(first.firstChild, 0); range.setEnd(next, {});"
+            "getSelection().removeAllRanges(); getSelection().addRange(range); next.inert = true;"
+        )
+        label = "document.querySelector('#choosing button').textContent"
+        page.browser.js(select.format(1))
+        page.browser.wait(f"{label} === 'Select within one passage'")
+        assert page.browser.js("return document.querySelector('#choosing button').disabled")
+        page.browser.js(select.format(0))  # as a third click leaves it
+        page.browser.wait(f"{label}.startsWith('Use “')")
+        text = page.browser.js("return document.querySelector('#source .passage').textContent")
+        page.browser.js("document.querySelector('#choosing button').click()")
+        page.browser.wait("document.querySelector('.which')?.innerText.includes('Saved')")
+        (mark,) = read_marks(page.index)
+        assert mark.answers == (text.strip(),)
+        page.browser.press("Undo")
+        page.browser.wait("!document.querySelector('.which')")
+
+    def test_the_page_works_where_storage_is_blocked(self, page: Shop) -> None:
+        source = "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('', 'SecurityError'); } });"
+        script = page.browser.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": source})
+        try:
+            answers(page)
+            page.browser.press("Keys")
+            page.browser.press("Turn them off")
+            page.browser.wait("document.getElementById('keys').innerText.includes('They are off')")
+        finally:
+            page.browser.driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", script)
+
     def test_that_the_documents_do_not_answer_can_be_said(self, page: Shop) -> None:
         none(page)
         page.browser.press("Right, they do not")
@@ -448,8 +486,7 @@ class TestPage:
         assert page.stage.last("/v1/ask")["where"] == {"path": folders, "kind": "shoe"}
         page.browser.press("Only in this")
         page.browser.wait("document.getElementById('only').innerText.startsWith('Only in contract.pdf')")
-        key = str(page.documents / "contract.pdf")
-        assert page.stage.last("/v1/ask")["where"] == {"path": [key, key], "kind": "shoe"}
+        assert page.stage.last("/v1/ask")["where"] == {"document_id": warranty(page)["place"]["document_id"], "kind": "shoe"}
         page.browser.press("Ask all documents")
         page.browser.wait("document.getElementById('only').hidden")
         assert page.stage.last("/v1/ask")["where"] == {"kind": "shoe"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -11,18 +10,9 @@ from oreqa.answer import Answer, AnswerBlock, Computation
 from oreqa.answering.explanation import Explanation
 from oreqa.answering.reply import Reply
 from oreqa.core import Hit, Mode, Passage, Unit
+from oreqa.index.store import document_id
 
 _PAGE = re.compile(r"page (\d+)")
-
-
-def document_id(key: str) -> str:
-    """What names a document where its key must not be shown, as in a URL: the first 16 hex digits of the key's SHA-256.
-
-    Examples:
-        >>> document_id("octopus.md")
-        '865c35c7be9db942'
-    """
-    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def reply_json(question: str, reply: Reply) -> dict[str, Any]:

@@ -70,8 +70,8 @@ def document_hash(document: Document, passages: Iterable[Passage] | None) -> byt
 def field_filter(where: Conditions) -> tuple[str, list[str]]:
     """SQL condition on documents that have one of its values in every field, and its parameters.
 
-    ``title`` and ``path`` are fields of every document. In a path * and ? are wildcards, unless a backslash stands before
-    them; all else is itself.
+    ``title`` and ``path`` are fields of every document, and ``document_id``, beside a column of that name. In a path *
+    and ? are wildcards, unless a backslash stands before them; all else is itself.
     """
     parts: list[str] = ["1"]
     parameters: list[str] = []
@@ -91,6 +91,9 @@ def field_filter(where: Conditions) -> tuple[str, list[str]]:
         else:
             parts.append(f"EXISTS (SELECT 1 FROM json_each(fields) WHERE key = ? AND value IN ({marks}))")
             parameters += [name, *values]
+            if name == "document_id":
+                parts[-1] = f"({parts[-1]} OR document_id(documents.key) IN ({marks}))"
+                parameters += values
     return " AND ".join(parts), parameters
 
 
@@ -113,7 +116,7 @@ def check_fields(database: sqlite3.Connection, where: Conditions) -> None:
     rows = database.execute("SELECT DISTINCT j.key FROM documents, json_each(documents.fields) AS j")
     fields = {"title", "path", *(row[0] for row in rows)}
     for name, _ in where:
-        if name not in fields:
+        if name not in fields and name != "document_id":
             names = sorted(fields)
             listed = ", ".join(names[:_FIELDS_LISTED]) + (", ..." if len(names) > _FIELDS_LISTED else "")
             raise InputError(f"no document has a field {name!r}; fields are: {listed}")

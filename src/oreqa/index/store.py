@@ -6,6 +6,7 @@ works on a copy.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sqlite3
@@ -90,6 +91,16 @@ def model_place(folder: Path, model: str) -> str:
     return str(folder / model) if is_inside and not Path(model).is_absolute() else model
 
 
+def document_id(key: str) -> str:
+    """What names a document where its key must not be shown, as in a URL: the first 16 hex digits of the key's SHA-256.
+
+    Examples:
+        >>> document_id("octopus.md")
+        '865c35c7be9db942'
+    """
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
 def open_documents(generation: Path) -> sqlite3.Connection:
     """Open a published generation's documents. Raises IndexStateError if they are damaged or cannot be read."""
     path = generation / DOCUMENTS
@@ -103,6 +114,7 @@ def open_documents(generation: Path) -> sqlite3.Connection:
     try:
         database = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
         database.execute("PRAGMA temp_store = MEMORY")
+        database.create_function("document_id", 1, document_id, deterministic=True)
         read_settings(database)
     except SQLITE_ERRORS as error:
         if is_damage(error):

@@ -13,7 +13,6 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from oreqa.answering.replies import document_id
 from oreqa.arguments import Conditions
 from oreqa.arrays import Ids
 from oreqa.core import Passage
@@ -22,6 +21,7 @@ from oreqa.index.documents import field_filter, fields_of
 from oreqa.index.generations import generation_number
 from oreqa.index.revisions import IN_MEMORY, size_and_time
 from oreqa.index.snapshot import Snapshot
+from oreqa.index.store import document_id
 from oreqa.server.collections import ServedCollection, chosen
 from oreqa.server.problems import RefusedError
 

@@ -18,12 +18,8 @@ export function replyNodes(reply, actions) {
 
 /** Answers of one passage together. */
 function grouped(answers) {
-	const groups = new Map();
-	for (const answer of answers) {
-		const key = answer.computation ?? `${answer.collection} ${answer.document} ${answer.passage.start}`;
-		groups.set(key, [...(groups.get(key) ?? []), answer]);
-	}
-	return [...groups.values()];
+	const key = (answer) => answer.computation ?? `${answer.collection} ${answer.document} ${answer.passage.start}`;
+	return [...Map.groupBy(answers, key).values()];
 }
 
 const group = ([first, ...others], reply, actions) => el("div", { class: "group" },
@@ -48,11 +44,11 @@ function answerNode(answer, reply, actions, evidence) {
 			markButtons(reply, answer, actions),
 			copyButton(answer, actions),
 			evidence
-				? !answer.computation && button("Only in this", () => actions.only(answer.document))
+				? !answer.computation && button("Only in this", () => actions.only(`${answer.place.document_id} ${fileName(answer.document)}`))
 				: button("Show", ({ currentTarget }) => actions.open(answer, currentTarget), { "data-key": "o" })));
 }
 
-/** What proves answers of one passage: the block, or their sentences with a little text around. */
+/** What proves answers: their block, or sentences with a little text around. */
 function proof(rows) {
 	const [{ passage, document, form, block }] = rows;
 	const marks = rows.filter((row) => row.text && (row.text !== row.sentence.text || rows.length > 1));
@@ -67,7 +63,7 @@ function proof(rows) {
 	}));
 }
 
-/** The sentences with what stands around them in their paragraphs. */
+/** Sentences in their paragraphs. */
 function windows(rows) {
 	const parts = [];
 	for (const { passage, sentence } of [...rows].sort((a, b) => a.sentence.start - b.sentence.start)) {

@@ -25,4 +25,4 @@ export function address(path, parameters = {}) {
 
 export const get = (path, parameters) => request("GET", address(path, parameters));
 export const post = (path, body, signal) => request("POST", path, body, signal);
-export const remove = (path) => request("DELETE", path);
+export const remove = (path, parameters) => request("DELETE", address(path, parameters));

@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { button, byId, el, fill } from "./dom.js";
-import { counted, fileName } from "./text.js";
+import { counted } from "./text.js";
 
 const LISTED = 1000; // documents whose folders and fields can be chosen
 
@@ -83,7 +83,7 @@ export function createForm(ask) {
 			if (route.folder || route.field) filters.open = true;
 			onlyIn = route.only;
 			only.hidden = !onlyIn;
-			fill(only, "Only in ", el("b", fileName(onlyIn)), " ", button("Ask all documents", () => { onlyIn = ""; submit(); }));
+			fill(only, "Only in ", el("b", onlyIn.slice(17)), " ", button("Ask all documents", () => { onlyIn = ""; submit(); }));
 		},
 		showCollections,
 	};

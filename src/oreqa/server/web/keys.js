@@ -1,4 +1,4 @@
-// Keys: letters act on the answer that has the focus. People can turn them off.
+// Keys: letters act on the answer that has the focus.
 
 import { button, el, fill, note } from "./dom.js";
 
@@ -9,14 +9,17 @@ const LIST = {
 	Esc: "close what was opened last", "?": "show these keys",
 };
 
+const stored = (act) => {
+	try { return act(localStorage); } catch { return null; } // blocked
+};
+
 export function createKeys(panel, { toQuestion, escape }) {
 	let before = null;
-	let isOff = localStorage.getItem(OFF) !== null;
+	let isOff = stored((all) => all.getItem(OFF)) != null;
 
 	function turn() {
 		isOff = !isOff;
-		if (isOff) localStorage.setItem(OFF, "");
-		else localStorage.removeItem(OFF);
+		stored((all) => (isOff ? all.setItem(OFF, "") : all.removeItem(OFF)));
 		show();
 	}
 

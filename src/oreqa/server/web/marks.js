@@ -6,26 +6,27 @@ import { characters, cut, placeOf, sentencesOf } from "./text.js";
 
 const SAID = { right: "Saved: this answer is right.", wrong: "Saved: this answer is wrong.", none: "Saved: the documents do not say." };
 
-/** What can be said of an answer, or, where answer is null, of a question without one. */
+/** What can be said of an answer, or of a question without one. */
 export function markButtons(reply, answer, { isReadOnly, say, failed, choose }) {
 	if (isReadOnly) return null;
 	const of = answer?.id ?? "";
 	const rows = answer ? [answer, ...reply.answers.filter((row) => row.passage.text !== answer.passage.text)] : reply.nearest ?? [];
 
-	/** Say it of a row, with the place that is right, or take it back if it was said. Whether it stands now. */
+	/** Say it, or take it back. Whether it stands now. */
 	async function set(verdict, row, place) {
 		const { mark } = reply;
 		const isSet = mark?.verdict === verdict && mark.of === of && !place;
 		try {
 			if (isSet) return await takeBack();
-			const { id } = await post("/v1/marks", {
+			const { id, collection } = await post("/v1/marks", {
 				question: reply.question,
 				verdict,
+				asked: Object.keys(reply.generations),
 				given: answer?.text ?? "",
 				...(row && { collection: row.collection }),
 				...(/right|corrected/.test(verdict) && { document_id: row.place.document_id, start: (place ?? row).start, end: (place ?? row).end }),
 			});
-			reply.mark = { id, verdict, of };
+			reply.mark = { id, collection, verdict, of };
 		} catch (problem) {
 			failed(problem);
 			return false;
@@ -36,14 +37,15 @@ export function markButtons(reply, answer, { isReadOnly, say, failed, choose }) 
 	}
 
 	async function takeBack() {
-		await remove(`/v1/marks/${reply.mark.id}`);
+		const { id, collection } = reply.mark;
+		await remove(`/v1/marks/${id}`, { collection });
 		reply.mark = null;
 		say("Taken back.");
 		showMarks(reply);
 		return false;
 	}
 
-	/** Ask which text is right: a sentence of the passages, one that people select in the source, or none. */
+	/** Ask which text is right, if any. */
 	function askWhich({ currentTarget: opener }) {
 		const form = el("form", { class: "which" });
 		const leave = () => { form.remove(); opener.focus(); };
@@ -90,15 +92,15 @@ export function markButtons(reply, answer, { isReadOnly, say, failed, choose }) 
 		})];
 }
 
-/** Show what was said of a reply's question: one answer at most is the right one. */
+/** Show what was said. */
 export function showMarks({ mark }) {
 	for (const control of document.querySelectorAll("[data-verdict]")) {
-		const isSet = mark?.verdict === control.dataset.verdict && mark.of === control.dataset.of;
-		control.setAttribute("aria-pressed", String(isSet));
+		const { verdict, of } = control.dataset;
+		control.ariaPressed = mark?.verdict === verdict && mark.of === of;
 	}
 }
 
-/** Lets people select a text in the source; begin takes what is called with its characters. */
+/** Lets people select a text; begin takes what is called with it. */
 export function createChooser(bar) {
 	let act = null;
 	const close = () => { bar.hidden = true; };
@@ -108,21 +110,28 @@ export function createChooser(bar) {
 		act(place);
 	}, { class: "main" });
 	const show = () => {
-		const text = selected()?.text;
+		const place = selected();
+		const text = place?.text;
 		use.disabled = !text;
-		use.textContent = text ? `Use “${text.length > 60 ? `${text.slice(0, 60)}…` : text}”` : "Use the selected text";
+		use.textContent = text ? `Use “${text.length > 60 ? `${text.slice(0, 60)}…` : text}”` : place ? "Select within one passage" : "Use the selected text";
 	};
 	fill(bar, el("p", "Select the right answer in the text."), use, button("Cancel", close));
 	document.addEventListener("selectionchange", () => bar.hidden || show());
 	return { close, begin: (next) => { act = next; bar.hidden = false; show(); } };
 }
 
-/** The selected text of one passage of the source, without blanks around it. */
+/** What is selected of one passage; no text if of others, too. */
 function selected() {
 	const selection = getSelection();
-	const home = selection.anchorNode?.parentElement?.closest("[data-start]");
-	if (!home?.contains(selection.focusNode)) return null;
-	const range = selection.getRangeAt(0);
+	const range = selection.rangeCount && selection.getRangeAt(0).cloneRange();
+	const home = range && range.startContainer.parentElement?.closest("[data-start]");
+	if (!home) return null;
+	if (!home.contains(range.endContainer)) { // as after a third click
+		const rest = range.cloneRange();
+		rest.setStartAfter(home);
+		if (String(rest).trim()) return {};
+		range.setEndAfter(home.lastChild);
+	}
 	const raw = String(range);
 	const text = raw.trim();
 	const before = range.cloneRange();

@@ -6,7 +6,7 @@ import { unwrapped } from "./text.js";
 
 const WIDTHS = [800, 1200, 1600];
 
-/** The pages of a document, a first one shown; marks are ranges of its text, textOf gives the passages of a page. */
+/** The pages of a document; marks are ranges of its text, textOf gives the passages of a page. */
 export function pagesNode({ id, collection, name }, marks, first, textOf) {
 	const path = `/v1/documents/${id}`;
 	const at = (width) => address(`${path}/pages/${page}`, { collection, width });

@@ -24,15 +24,13 @@ export function routeAddress({ document, explain, ...route }) {
 	return document ? address(`/d/${document.id}`, { collection: document.collection }) + hash : `/${hash}`;
 }
 
-const plain = (path) => path.replace(/[\\*?]/g, "\\$&");
-
 /** The body of a request that asks what a route says. */
 export function askBody({ question, collection, only, folder, field, value }) {
 	const where = {};
-	if (only) where.path = [only, only.split("#")[0]].map(plain);
+	if (only) where.document_id = only.slice(0, 16); // then its name
 	else if (/[*?]/.test(folder)) where.path = folder;
 	else if (folder) {
-		const path = plain(folder.replace(/\/+$/, ""));
+		const path = folder.replace(/\/+$/, "").replace(/\\/g, "\\$&");
 		where.path = [path, `${path}/*`, `*/${path}`, `*/${path}/*`];
 	}
 	if (field && value) where[field] = value;

@@ -14,7 +14,7 @@ export function createSource(panel, { close, say }) {
 
 	const focus = () => panel.querySelector("h2").focus({ preventScroll: true });
 
-	/** Show a document: its id and collection, the characters from start to end, and of an answer or hit its row. */
+	/** Show a document from start to end, and of an answer or hit its row. */
 	async function open(target) {
 		const opened = (view = { target });
 		panel.hidden = false;
@@ -36,7 +36,7 @@ export function createSource(panel, { close, say }) {
 		}
 	}
 
-	/** The ranges of the target, or null if the text there is not the one of the answer. */
+	/** The ranges of the target, or null if another text is there. */
 	function marksOf({ start, end, row }) {
 		if (!end) return [];
 		const wanted = row && !row.computation ? row.text ?? row.sentence.text : "";

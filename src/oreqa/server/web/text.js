@@ -9,7 +9,7 @@ export const cut = (text, from, to) => (HALVES.test(text) ? [...text].slice(from
 
 export const characters = (text) => (HALVES.test(text) ? [...text].length : text.length);
 
-/** The sentences of a passage, with the document's characters where they begin and end. */
+/** The sentences of a passage, in the document's characters. */
 export function sentencesOf(passage) {
 	let { start } = passage;
 	return [...new Intl.Segmenter(undefined, { granularity: "sentence" }).segment(passage.text)].flatMap(({ segment }) => {
