@@ -133,3 +133,9 @@ def test_places_are_of_line_breaks(text: str) -> None:
 @pytest.mark.parametrize("unit", ["a", "\n", "a\n", "| ", " | \n", "- ", "a: b\n", " ", "1.", "x\n\n"])
 def test_time_is_linear(unit: str) -> None:
     assert growth(lambda text: list(wraps(text)), lambda size: unit * (size // len(unit)), 20_000) < 10
+
+
+def test_lines_that_are_whole_paragraphs_are_not_wrapped() -> None:
+    paragraph = "The filter is not enabled unless this is given. " * 4
+    text = f"huffpuff\n{paragraph.strip()}\npanic panic\nThe argument is the threshold.\nstep step\nIt is a step."
+    assert not list(wraps(text))

@@ -31,6 +31,9 @@ COLUMNS = 0.8
 MIN_COLUMN = 60
 """The narrowest column, in characters, that prose is thought to be wrapped to."""
 
+WIDEST_COLUMN = 160
+"""The widest column, in characters, that prose is thought to be wrapped to: longer lines are whole paragraphs."""
+
 WRAPPED = 2 / 3
 """The least share of the line breaks of wrapped prose at which the next word would not have fitted."""
 
@@ -93,6 +96,8 @@ def wraps(text: str) -> Iterator[int]:
         if len(lines) < MIN_LIST_LINES and not _ends_sentence(lines[-1][0]):
             continue  # two commands look like prose that was wrapped once
         width = max(MIN_COLUMN, *(len(line.rstrip()) for line, _ in lines))
+        if width > WIDEST_COLUMN:
+            continue
         if sum(len(_CODE.findall(line)) for line, _ in lines) > MAX_CODE * sum(len(line) for line, _ in lines):
             continue
         for (line, end), (next_line, _) in pairwise(lines):
