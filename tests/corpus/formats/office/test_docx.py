@@ -384,3 +384,12 @@ def test_a_default_style_and_styles_in_a_circle() -> None:
     text = "<w:p>{}<w:r><w:t>{}</w:t></w:r></w:p>"
     body = text.format("", "Out") + text.format('<w:pPr><w:pStyle w:val="A"/></w:pPr>', "Kept")
     assert read(body, styles=styles).text == "Kept"
+
+
+def test_what_is_struck_out_in_a_diagram_is_left_out() -> None:
+    run = '<w:r><w:rPr strike="{}"/><w:t>{}</w:t></w:r>'
+    model = HEAD.format("dataModel", f"<w:p>{run.format('noStrike', 'Buy')}{run.format('sngStrike', ' and rent')}</w:p>")
+    body = '<w:body><w:p><w:r><w:drawing><w:relIds w:dm="xdiagramData"/></w:drawing></w:r></w:p></w:body>'
+    document = read_docx(docx_file(body, diagramData=model.encode()), Path("a.docx"))
+    assert document.text == "Buy"
+    assert document.pages[0].left_out == {"struck-out text": 2}

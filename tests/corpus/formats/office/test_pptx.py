@@ -106,3 +106,31 @@ def test_damaged_slides() -> None:
     assert read(Presentation()).text == ""
     with pytest.raises(DocumentError, match=r"not a readable \.pptx"):
         read_pptx(b"PK", Path("a.pptx"))
+
+
+def strike(frame: object, text: str, kind: str = "sngStrike") -> None:
+    """Add a run that is struck out, which the library has no property for."""
+    run = frame.paragraphs[0].add_run()  # type: ignore[attr-defined]
+    run.text = text
+    run.font._element.set("strike", kind)
+
+
+def test_what_is_struck_out_is_left_out_and_counted() -> None:
+    deck = Presentation()
+    first = deck.slides.add_slide(deck.slide_layouts[1])
+    title, body = first.shapes.title.text_frame, first.placeholders[1].text_frame
+    title.text, body.text = "Prices", "The kettle costs"
+    strike(title, " of 2024")
+    strike(body, " 59 or", "dblStrike")
+    strike(body, " 39 euros.", "noStrike")
+    table = first.shapes.add_table(2, 3, *BOX).table
+    for number, text in enumerate(("Name", "Price", "Place", "Pot", "8", "Ghent")):
+        table.cell(number // 3, number % 3).text = text
+    strike(table.cell(1, 1).text_frame, " 9 euros")
+    strike(first.notes_slide.notes_text_frame, "Ask for more.")
+    strike(deck.slides.add_slide(deck.slide_layouts[5]).shapes.title.text_frame, "Gone at once")
+    document = read(deck)
+    assert document.title == "Prices"
+    assert document.text == "The kettle costs 39 euros.\n\nName: Pot; Price: 8; Place: Ghent"
+    assert [page.left_out for page in document.pages] == [{"struck-out text": 9}, {"struck-out text": 3}]
+    assert all(page.source == page.read + sum(page.left_out.values()) for page in document.pages)

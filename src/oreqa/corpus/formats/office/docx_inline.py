@@ -9,7 +9,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from oreqa.corpus.builder import TextBuilder
-from oreqa.corpus.formats.office.packed import all_text, alternative_of, attribute, below, child, local, optional_part
+from oreqa.corpus.formats.office.packed import (
+    all_text,
+    alternative_of,
+    attribute,
+    below,
+    child,
+    drawn_strike,
+    local,
+    optional_part,
+)
 from oreqa.corpus.formats.office.text import HEADERS_AND_FOOTERS, ParagraphContent
 from oreqa.corpus.formats.office.word_styles import Strikes
 
@@ -104,7 +113,7 @@ class DocxInline:
                 content.boxes += self._boxes(part)
             elif name == "moveFrom":
                 self._builder.leave_out("deletions", all_text(part))
-            elif name == "r" and self._strikes.strike_out(part, self._paragraph):
+            elif name == "r" and (drawn_strike(part) or self._strikes.strike_out(part, self._paragraph)):
                 struck_out = ParagraphContent()
                 self._collect(part, struck_out)
                 content.take_struck_out(struck_out, self._builder)

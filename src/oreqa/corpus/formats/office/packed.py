@@ -158,8 +158,17 @@ def alternative_of(choices: Any) -> Any | None:
     return next((choice for choice in choices if any(local(part) == "t" for part in choice.iter())), None)
 
 
-def all_text(root: Any) -> str:
-    """Return all text of a part of an Office file, with one of each set of alternatives, and without deletions."""
+def drawn_strike(run: Any) -> bool:
+    """Return whether a run of a shape, table or diagram is struck out by its own properties."""
+    properties = child(run, "rPr")
+    return properties is not None and attribute(properties, "strike") in ("sngStrike", "dblStrike")
+
+
+def all_text(root: Any, struck_out: list[str] | None = None) -> str:
+    """Return all text of a part of an Office file, with one of each set of alternatives, and without deletions.
+
+    With a list ``struck_out``, what is struck out in shapes, tables and diagrams goes there, a run an item.
+    """
     pieces: list[str] = []
 
     def walk(element: Any) -> None:
@@ -170,6 +179,8 @@ def all_text(root: Any) -> str:
             elif name == "AlternateContent":
                 alternative = alternative_of(part)
                 walk(() if alternative is None else alternative)
+            elif struck_out is not None and name in ("r", "fld") and drawn_strike(part):
+                struck_out.append(all_text(part))
             else:
                 if name in ("p", "tab", "br", "cr", "noBreakHyphen"):
                     pieces.append("\n" if name == "br" else " ")

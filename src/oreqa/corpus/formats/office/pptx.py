@@ -27,7 +27,7 @@ from oreqa.corpus.formats.office.packed import (
     relations,
     tidy,
 )
-from oreqa.corpus.formats.office.text import HEADERS_AND_FOOTERS, add_slide_title
+from oreqa.corpus.formats.office.text import HEADERS_AND_FOOTERS, STRUCK_OUT, add_slide_title
 from oreqa.corpus.formats.table_rows import TableRows, looks_like_header
 
 _TITLES = ("title", "ctrTitle")
@@ -39,7 +39,7 @@ _REPEATED = ("ftr", "hdr")
 def read_pptx(data: bytes, path: Path) -> Document:
     """Read a presentation: a section per slide under its title, with tables, diagrams and notes.
 
-    Slide numbers and dates are left out, and so are footers after their first occurrence.
+    Slide numbers, dates and what is struck out are left out, and so are footers after their first occurrence.
     """
     archive = open_archive(data)
     deck = _Deck(archive, TextBuilder(path))
@@ -79,10 +79,10 @@ class _Deck:
         diagrams = [root for part in dict.fromkeys(self._diagrams.values()) for root in self._root(part)]
         self.builder.start_page(place, sum(count_words(all_text(root)) for root in (slide, *notes, *diagrams)))
         titles = [shape for shape in shapes if _placeholder(shape) in _TITLES]
-        title = " ".join(all_text(titles[0]).split()) if titles else ""
+        title = " ".join(self._text(titles[0]).split()) if titles else ""
         add_slide_title(self.builder, number, title)
         for shape in shapes:
-            if not title or shape is not titles[0]:
+            if not titles or shape is not titles[0]:
                 self._add_shape(shape, place)
         for root in notes:
             for shape in _shapes(root):
@@ -95,23 +95,39 @@ class _Deck:
 
     def _add_shape(self, shape: Any, place: str) -> None:
         kind = _placeholder(shape)
-        text = _lines(shape)
+        if local(shape) == "graphicFrame":
+            self._add_frame(shape, place)
+            return
+        text = self._lines(shape)
         if kind in _COUNTERS or (kind in _REPEATED and text in self._footers):
             self.builder.leave_out(HEADERS_AND_FOOTERS, text)
             return
         if kind in _REPEATED:
             self._footers.add(text)
-        if local(shape) != "graphicFrame":
-            self.builder.add_block(text, place)
-            return
-        rows = [[" ".join(_lines(cell).split()) for cell in row if local(cell) == "tc"] for row in below(shape, "tr")]
+        self.builder.add_block(text, place)
+
+    def _add_frame(self, shape: Any, place: str) -> None:
+        """Add a table's rows, and a diagram's paragraphs."""
+        rows = [[" ".join(self._lines(cell).split()) for cell in row if local(cell) == "tc"] for row in below(shape, "tr")]
         added = TableRows(self.builder.add_row)
         for number, cells in enumerate(rows):
             added.add(cells, place, is_header=number == 0 and looks_like_header(rows))
         added.end()
         for identifiers in below(shape, "relIds"):
             for root in self._root(self._diagrams.get(attribute(identifiers, "dm") or "", "")):
-                self.builder.add_block(_lines(root), place)
+                self.builder.add_block(self._lines(root), place)
+
+    def _lines(self, shape: Any) -> str:
+        """Return the text of a shape, one paragraph per line."""
+        return "\n".join(text for paragraph in below(shape, "p") if (text := tidy(self._text(paragraph))))
+
+    def _text(self, part: Any) -> str:
+        """Return the text of a part, without what is struck out, which is counted as left out."""
+        struck_out: list[str] = []
+        text = all_text(part, struck_out)
+        for words in struck_out:
+            self.builder.leave_out(STRUCK_OUT, words)
+        return text
 
 
 def _shapes(parent: Any) -> Iterator[Any]:
@@ -135,8 +151,3 @@ def _placeholder(shape: Any) -> str:
         if placeholder is not None:
             return attribute(placeholder, "type") or "body"
     return ""
-
-
-def _lines(shape: Any) -> str:
-    """Return the text of a shape, one paragraph per line."""
-    return "\n".join(text for paragraph in below(shape, "p") if (text := tidy(all_text(paragraph))))
