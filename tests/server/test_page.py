@@ -307,13 +307,8 @@ class TestPage:
         assert page.browser.one("article h2").text == "two years"
 
     def test_a_long_question_is_whole_beside_its_source(self, page: Shop) -> None:
-        page.browser.size(1120)
-        row, asked = warranty(page), "How long is the warranty that comes with a new boiler from the shop?"
-        page.stage.canned["/v1/ask"] = Canned(reply_row(asked, row))
-        home(page)
-        page.browser.keys(asked, Keys.ENTER)
-        page.browser.one("article")
-        page.browser.press("Contract, page 2")
+        page.browser.size(1280)
+        page.ask(warranty(page), question="How do I limit the bandwidth that rsync uses?")
         page.browser.wait("document.querySelector('#source mark')")
         page.browser.wait("question.scrollHeight <= question.clientHeight && question.offsetHeight > 60")
 

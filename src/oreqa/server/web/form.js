@@ -60,7 +60,8 @@ export function createForm(ask) {
 	const listValues = () => fill(byId("values"), options(fields.get(field.value) ?? []));
 
 	form.addEventListener("submit", (event) => { event.preventDefault(); submit(); });
-	question.addEventListener("input", grow);
+	question.oninput = grow;
+	new ResizeObserver(grow).observe(question);
 	question.addEventListener("keydown", (event) => {
 		if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
 		event.preventDefault();
@@ -71,7 +72,7 @@ export function createForm(ask) {
 
 	return {
 		question,
-		show: () => { form.hidden = false; grow(); },
+		show: () => { form.hidden = false; },
 		focus: () => { question.focus(); question.select(); },
 		set(route, collections) {
 			question.value = route.question;
