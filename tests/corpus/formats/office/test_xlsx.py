@@ -8,6 +8,10 @@ from pathlib import Path
 
 import openpyxl
 import pytest
+import xlsxwriter
+from openpyxl.cell.rich_text import CellRichText, TextBlock
+from openpyxl.cell.text import InlineFont
+from openpyxl.styles import Font
 
 from oreqa.core import MISSING, Document, PageWords
 from oreqa.corpus import limits
@@ -220,3 +224,61 @@ def test_merged_cells_whose_elements_have_a_prefix(size: int, monkeypatch: pytes
                 content = re.sub(rb"<(/?)(?=\w)", rb"<\1x:", content).replace(b"xmlns=", b"xmlns:x=")
             target.writestr(name, content)
     assert read_xlsx(changed.getvalue(), Path("a.xlsx")).text == "name: both; name too: both; share: 3"
+
+
+def test_what_is_struck_out_is_left_out_and_counted() -> None:
+    book = openpyxl.Workbook()
+    sheet = book.active
+    out, kept = InlineFont(strike=True), InlineFont(b=True)
+    both = CellRichText(TextBlock(out, "59 or 49 euros "), "now ", TextBlock(kept, "39 euros"))
+    for row in (["Name", "Price", "Note"], ["Pot", both, "old"], ["gone", 7, None], ["Pan", 8, "sold out"], [None, 5]):
+        sheet.append(row)
+    for place in ("C2", "A3", "B3", "B4"):
+        sheet[place].font = Font(strike=True)
+    sheet["C4"].font = Font(strike=False)
+    sheet["A6"] = CellRichText("out of date ", TextBlock(kept, "but good"))
+    sheet["A6"].font = Font(strike=True)
+    document = read_xlsx(saved(book), Path("a.xlsx"))
+    assert document.text.split("\n\n") == [
+        "Name: Pot; Price: now 39 euros",
+        "Name: Pan; Note: sold out",
+        "Price: 5",
+        "Name: but good",
+    ]
+    page = document.pages[0]
+    assert page.left_out == {"struck-out text": 9}
+    assert page.source == page.read + 9
+
+
+def test_a_row_that_is_struck_out_ends_no_table() -> None:
+    book = openpyxl.Workbook()
+    for row in (["Name", "Price"], ["Pot", None], ["Pan", None], ["Lid", None]):
+        book.active.append(row)
+    book.active["A3"].font = Font(strike=True)
+    assert read_xlsx(saved(book), Path("a.xlsx")).text == "Name: Pot\n\nName: Lid"
+
+
+def test_shared_texts_are_struck_out_in_part() -> None:
+    buffer = io.BytesIO()
+    with xlsxwriter.Workbook(buffer) as book:  # as Excel, it keeps texts in a part of their own
+        out, kept = book.add_format({"font_strikeout": True}), book.add_format({"bold": True})
+        sheet = book.add_worksheet("Prices")
+        sheet.write_rich_string("A1", out, "old", kept, " or ", "new")
+        sheet.write_string("A2", "gone", out)
+        sheet.write_rich_string("A3", "all ", kept, "but this", out)
+    document = read_xlsx(buffer.getvalue(), Path("a.xlsx"))
+    assert document.text == "or new\n\nbut this"
+    assert document.pages[0] == PageWords("sheet Prices", 7, 4, {"struck-out text": 3})
+
+
+def test_what_is_struck_out_in_a_text_box_is_left_out() -> None:
+    book = openpyxl.Workbook()
+    book.active.append(["a text"])
+    data = saved(book)
+    kinds = b'<Relationships xmlns="r"><Relationship Id="d" Type="t/drawing" Target="/xl/drawings/drawing1.xml"/></Relationships>'
+    drawing = b'<d><p><r><rPr strike="dblStrike"/><t>old</t></r><r><t>new</t></r></p></d>'
+    buffer = io.BytesIO(data)
+    with zipfile.ZipFile(buffer, "a") as target:
+        target.writestr("xl/worksheets/_rels/sheet1.xml.rels", kinds)
+        target.writestr("xl/drawings/drawing1.xml", drawing)
+    assert read_xlsx(buffer.getvalue(), Path("a.xlsx")).text == "a text\n\nnew"

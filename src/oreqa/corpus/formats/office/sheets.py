@@ -8,6 +8,7 @@ from operator import itemgetter
 
 from oreqa.core import MISSING, PageWords
 from oreqa.corpus.builder import TextBuilder, count_words
+from oreqa.corpus.formats.office.text import STRUCK_OUT
 from oreqa.corpus.formats.table_rows import MAX_NAME
 from oreqa.text.rows import CELL_GAP, row_text
 
@@ -17,10 +18,14 @@ _MAX_COLUMNS = 100
 
 @dataclass(frozen=True, slots=True)
 class SheetCell:
-    """A cell's displayed text; ``words`` says that it is text, not a number or date."""
+    """A cell's displayed text; ``words`` says that it is text, not a number or date.
+
+    ``struck_out`` is the text in it that is struck out, which is not in ``text``.
+    """
 
     text: str
     words: bool = True
+    struck_out: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +53,7 @@ class Sheet:
         self._after_gap = True
         self._last = 0
         self._read = 0
+        self._struck_out = 0
         self._regions: dict[tuple[int, int], Region] = {}  # by their first cells
         self._open: list[tuple[Region, str]] = []  # regions that the rows so far began, with their texts
         builder.add_heading(1, name, added=True)
@@ -59,7 +65,10 @@ class Sheet:
     def add_row(self, number: int, cells: Sequence[tuple[int, SheetCell]]) -> None:
         """Add the next row, its number from 1, and its cells with their columns in order; empty ones may be missing."""
         filled = [(column, cell) for column, cell in cells if cell.text]
+        self._struck_out += sum(count_words(cell.struck_out) for _, cell in cells)
         if not filled:
+            if any(cell.struck_out for _, cell in cells):
+                self._last = number  # the row is no gap between two tables
             return
         gap = self._last + 1 < number or not self._last
         self._last = number
@@ -99,11 +108,12 @@ class Sheet:
     def end(self, source: int, left_out: Mapping[str, int] | None = None) -> None:
         """End the sheet. ``source`` is the number of words in its text cells, counted independently in the file."""
         self._end_header()
-        self._builder.add_page(PageWords(f"sheet {self._name}", source, self._read, left_out or {}))
+        struck_out = {STRUCK_OUT: self._struck_out} if self._struck_out else {}
+        self._builder.add_page(PageWords(f"sheet {self._name}", source, self._read, {**(left_out or {}), **struck_out}))
 
     def end_damaged(self) -> None:
         """End a sheet whose remaining rows cannot be read, and whose words cannot be counted."""
-        self.end(self._read, {MISSING: 0})
+        self.end(self._read + self._struck_out, {MISSING: 0})
 
     def _end_header(self) -> None:
         if self._pending_header:

@@ -39,6 +39,7 @@ _NO_RESULT = "formulas without a result"
 def read_xlsx(data: bytes, path: Path) -> Document:
     """Read a workbook: a section per visible sheet, with its rows as blocks that name their columns.
 
+    What the fonts of cells, or of parts of their texts, strike out is left out.
     A damaged sheet is reported as MISSING. Raises DocumentError if no sheet can be read.
     """
     archive = open_archive(data)
@@ -49,14 +50,14 @@ def read_xlsx(data: bytes, path: Path) -> Document:
     read = 0
     errors: list[Exception] = []
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # openpyxl warns about styles, which do not affect the text
+        warnings.simplefilter("ignore")  # openpyxl warns about styles that it does not know
         book = _Book(data)
         for name, part in book.sheets():
             sheet = Sheet(builder, name)
             try:
                 sheet.merge(_merged(archive, part))
                 for cells in book.rows(part):
-                    sheet.add_row(cells[0].row, [(cell.column, _cell(cell)) for cell in cells])
+                    sheet.add_row(cells[0].row, [(cell.column, book.shown(cell)) for cell in cells])
                 count, formulas = words.of(part)
             except (DocumentError, MemoryError):
                 raise
@@ -84,11 +85,14 @@ class _Book:
         from openpyxl.reader.excel import ExcelReader
         from openpyxl.styles.stylesheet import apply_stylesheet
 
-        self._reader = ExcelReader(io.BytesIO(data), read_only=True, data_only=True)
+        self._reader = ExcelReader(io.BytesIO(data), read_only=True, data_only=True, rich_text=True)
         self._reader.read_manifest()
         self._reader.read_strings()
         self._reader.read_workbook()
-        apply_stylesheet(self._reader.archive, self._reader.wb)
+        book = self._reader.wb
+        apply_stylesheet(self._reader.archive, book)
+        struck_out = {number for number, font in enumerate(book._fonts) if font.strike}
+        self._struck_out = {number for number, style in enumerate(book._cell_styles) if style.fontId in struck_out}
 
     def sheets(self) -> Iterator[tuple[str, str]]:
         """Yield the names and parts of the visible sheets that are not charts."""
@@ -111,11 +115,23 @@ class _Book:
                 epoch=book.epoch,
                 date_formats=book._date_formats,
                 timedelta_formats=book._timedelta_formats,
+                rich_text=True,
             )
             for _, row in parser.parse():
                 cells = [ReadOnlyCell(sheet, **cell) for cell in row if cell["value"] is not None]
                 if cells:
                     yield cells
+
+    def shown(self, cell: Any) -> SheetCell:
+        """Return what a cell shows, without what its font, or the fonts of parts of its text, strike out."""
+        is_out = cell._style_id in self._struck_out
+        if isinstance(cell.value, list):  # a text in several fonts; parts without one have that of the cell
+            parts = [(str(part), part.font.strike if hasattr(part, "font") else is_out) for part in cell.value]
+            text = "".join(text for text, part_is_out in parts if not part_is_out)
+            struck_out = " ".join(text for text, part_is_out in parts if part_is_out)
+            return SheetCell(" ".join(text.split()), struck_out=struck_out)
+        shown = _cell(cell)
+        return SheetCell("", struck_out=shown.text if shown.words else "") if is_out else shown
 
 
 def _cell(cell: Any) -> SheetCell:
@@ -158,7 +174,7 @@ def _drawn(archive: zipfile.ZipFile, sheet: str) -> Iterator[str]:
     for _, kind, part in relations(archive, sheet):
         root = optional_part(archive, part) if kind == "drawing" else None
         if root is not None:
-            yield from (tidy(all_text(paragraph)) for paragraph in below(root, "p"))
+            yield from (tidy(all_text(paragraph, struck_out=[])) for paragraph in below(root, "p"))
 
 
 class _SourceWords:
