@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from itertools import accumulate
 from pathlib import Path
 
 from oreqa.arguments import as_index_folder, as_paths, kind_of, text_list
@@ -26,7 +25,7 @@ from oreqa.paths import full_path
 from oreqa.progress import Advance, Progress, no_progress, show
 
 OnFile = Callable[[Path, int, int], None]
-"""Told of a file, the bytes of the files before it, and of its own that are done, and the bytes of all."""
+"""Told of the file that is read, the bytes of files that are read and encoded, and those of all but the unchanged ones."""
 
 
 def index_files(
@@ -55,7 +54,7 @@ def index_files(
 
     What cannot be read is passed to ``on_problem``, a line a file or folder, and keeps what the index has of it; with
     ``strict`` the first one raises DocumentError and nothing is published. ``on_warning`` gets a line for each file of which
-    too little came through, ``on_file`` each file before it is read, and a large one again and again. ``prune`` removes
+    too little came through, ``on_file`` each file before it is read, and again as passages are encoded. ``prune`` removes
     documents whose file or row is gone from ``paths``, which may be gone themselves; others, and documents of
     ``index_documents``, are left alone.
     Interrupted, it can be called again: encoded passages are kept. Raises InputError for arguments that cannot work,
@@ -102,13 +101,13 @@ def index_files(
             on_warning(line)
 
         wanted = [file for file in files.files if not _below(str(file), index)]
-        documents = 0
+        sizes = _sizes(wanted)
+        done, documents = _Done(writer, on_file, advance, sum(sizes)), 0
         try:
-            for file, size, done, total in _with_sizes(wanted):
-                on_file(file, done, total)
-                telling = _FileProgress(file, size, done, total, on_file, advance)
+            for file, size in zip(wanted, sizes, strict=True):
+                done.begin(file, size)
                 try:
-                    documents += _read(writer, file, fields or Fields(), telling, warn)
+                    documents += _read(writer, file, fields or Fields(), done, warn)
                 except DocumentError as error:
                     leave_out(file, str(error))
                     writer.keep(str(file))
@@ -116,7 +115,8 @@ def index_files(
             end_parser()  # its memory is wanted for the search files
         if is_new and not documents:
             raise OreqaError(_nothing_read(paths, wanted, writer.report.problems, on_problem is not None))
-        writer.flush(advance)
+        done.settle()
+        writer.flush(done)
         unseen = {str(path) for path, _ in files.left_out}  # nothing can be said of what is there: it is not gone
 
         def searched(source: str) -> bool:
@@ -164,52 +164,75 @@ def _with_folders(paths: Iterable[str]) -> set[str]:
     return places
 
 
-def _with_sizes(files: Sequence[Path]) -> Iterator[tuple[Path, int, int, int]]:
-    """Each file with its bytes, those of the files before it, and those of all."""
+def _sizes(files: Sequence[Path]) -> list[int]:
+    """The bytes of files; 0 for those that cannot be read, as the reader will say."""
     sizes = []
     for file in files:
         try:
             sizes.append(file.stat().st_size)
-        except OSError:  # the reader will say why
+        except OSError:
             sizes.append(0)
-    total = sum(sizes)
-    for file, size, done in zip(files, sizes, accumulate(sizes), strict=True):
-        yield file, size, done - size, total
+    return sizes
 
 
 @dataclass
-class _FileProgress:
-    """Tells how much of a file is encoded, by the characters of its documents; ``before`` are the bytes of earlier files."""
+class _Done:
+    """Tells how much is done of the ``total`` bytes of all files: of those that were read, the share that is encoded.
 
-    path: Path
-    size: int
-    before: int
-    total: int
+    Unchanged files count neither here nor there. Call it with the passages that were encoded.
+    """
+
+    writer: IndexWriter
     on_file: OnFile
     advance: Advance
-    characters: int = 0
+    total: int
+    path: Path = Path()
+    size: int = 0
+    before: int = 0  # bytes of the files before this one
+    read: int = 0  # bytes of what was handed to the writer
+    characters: int = 0  # of this file's documents
+    encoded: int = 0
+    settled: int = 0  # encoded before the batch that is being encoded
 
-    def while_adding(self, document: Document, writer: IndexWriter) -> Advance:
-        """An Advance for what is encoded while a document of the file is added."""
+    def begin(self, path: Path, size: int) -> None:
+        """The next file."""
+        self.before += self.size
+        self.path, self.size, self.characters = path, size, 0
+        self.settle()
+        self.tell()
+
+    def skip(self) -> None:
+        """The file is unchanged."""
+        self.total -= self.size
+        self.size = 0
+
+    def adding(self, document: Document) -> None:
+        """A document of the file is about to be added."""
+        self.settle()
         whole = len(document.text) if document.key == str(self.path) else self.size  # else one of many, as a table's rows
-        begin, steps = self.characters, 0
-        self.characters += len(document.text)
+        self.characters = min(self.characters + len(document.text), whole)
+        self.read = self.before + int(self.size * self.characters / max(1, whole))
 
-        def encoded(count: int) -> None:
-            nonlocal steps
-            self.advance(count)
-            steps += count
-            done = begin + len(document.text) * min(1.0, steps / max(1, writer.waiting))
-            self.on_file(self.path, self.before + int(self.size * min(1.0, done / max(1, whole))), self.total)
+    def settle(self) -> None:
+        """No batch is being encoded."""
+        self.settled = self.encoded
 
-        return encoded
+    def __call__(self, passages: int) -> None:
+        self.advance(passages)
+        self.encoded += passages
+        self.tell()
+
+    def tell(self) -> None:
+        passages = self.settled + self.writer.waiting
+        self.on_file(self.path, int(self.read * self.encoded / passages) if passages else 0, self.total)
 
 
-def _read(writer: IndexWriter, file: Path, fields: Fields, progress: _FileProgress, warn: Callable[[str], None]) -> int:
+def _read(writer: IndexWriter, file: Path, fields: Fields, done: _Done, warn: Callable[[str], None]) -> int:
     """Hand the documents of a file to the writer. Returns their number; 0 if the index has them as they are."""
     source = str(file)
     revision = file_revision(file, fields)
     if writer.fresh(source, revision):
+        done.skip()
         return 0
     begun, number = time.time_ns(), 0
     for document in read_documents(file, fields, lambda line: warn(f"{file}: {line}")):
@@ -217,7 +240,8 @@ def _read(writer: IndexWriter, file: Path, fields: Fields, progress: _FileProgre
         writer.report.read(document)
         for line in coverage_warnings(document):
             warn(f"{file}: {line}")
-        writer.add(document, source, advance=progress.while_adding(document, writer))
+        done.adding(document)
+        writer.add(document, source, advance=done)
     # A file that changed while it was read is read once more next time.
     same = file_revision(file, fields) == revision
     writer.finish_source(source, read_revision(revision, begun) if same else None)
