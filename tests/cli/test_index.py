@@ -101,6 +101,9 @@ def test_patterns_that_match_nothing_do_not_advise_to_prune() -> None:
     nothing = Report(gone=2, passages=3)
     assert index._summary(Path("kb"), nothing, "", is_chosen=True) == ["kb: no documents found; 3 passages in all"]
     assert index._summary(Path("kb"), nothing, "")[1:] == [hint]
+    many = Report(added=8, unchanged=3, removed=1, files=2, passages=9)
+    assert index._summary(Path("kb"), many, "") == ["kb: 8 added, 3 unchanged, in 2 files, 1 removed; 9 passages in all"]
+    assert index._summary(Path("kb"), Report(added=2, files=2, passages=9), "") == ["kb: 2 added; 9 passages in all"]
     assert index._summary(Path("kb"), Report(unchanged=1, gone=2, passages=3), "", is_chosen=True)[1:] == [hint]
 
 

@@ -220,10 +220,13 @@ def _summary(index: Path, report: Report, model: str, is_chosen: bool = False) -
             (report.added, "added"),
             (report.changed, "changed"),
             (report.unchanged, "unchanged"),
-            (report.removed, "removed"),
         )
         if number
     ]
+    if 0 < report.files < report.added + report.changed + report.unchanged:
+        counts.append(f"in {counted(report.files, 'file')}")
+    if report.removed:
+        counts.append(f"{report.removed} removed")
     if report.problems:
         counts.append(f"{counted(len(report.problems), 'file')} skipped")
     lines = [f"{index}: {', '.join(counts) or 'no documents found'}; {counted(report.passages, 'passage')} in all"]

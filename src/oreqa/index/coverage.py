@@ -63,6 +63,8 @@ class Report:
     """Documents that were pruned."""
     gone: int = 0
     """Documents that are no longer in their source and were kept; ``prune`` would remove them."""
+    files: int = 0
+    """Files that hold the added, changed and unchanged documents; one holds many, as a table, a mailbox or an archive."""
     passages: int = 0
     """Passages in the whole index."""
     encoded: int = 0

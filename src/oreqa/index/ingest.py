@@ -115,8 +115,7 @@ def index_files(
             end_parser()  # its memory is wanted for the search files
         if is_new and not documents:
             raise OreqaError(_nothing_read(paths, wanted, writer.report.problems, on_problem is not None))
-        done.settle()
-        writer.flush(done)
+        done.flush()
         unseen = {str(path) for path, _ in files.left_out}  # nothing can be said of what is there: it is not gone
 
         def searched(source: str) -> bool:
@@ -217,6 +216,11 @@ class _Done:
         """No batch is being encoded."""
         self.settled = self.encoded
 
+    def flush(self) -> None:
+        """Encode what waits."""
+        self.settle()
+        self.writer.flush(self)
+
     def __call__(self, passages: int) -> None:
         self.advance(passages)
         self.encoded += passages
@@ -233,6 +237,7 @@ def _read(writer: IndexWriter, file: Path, fields: Fields, done: _Done, warn: Ca
     revision = file_revision(file, fields)
     if writer.fresh(source, revision):
         done.skip()
+        writer.report.files += 1
         return 0
     begun, number = time.time_ns(), 0
     for document in read_documents(file, fields, lambda line: warn(f"{file}: {line}")):
@@ -242,6 +247,7 @@ def _read(writer: IndexWriter, file: Path, fields: Fields, done: _Done, warn: Ca
             warn(f"{file}: {line}")
         done.adding(document)
         writer.add(document, source, advance=done)
+    writer.report.files += number > 0
     # A file that changed while it was read is read once more next time.
     same = file_revision(file, fields) == revision
     writer.finish_source(source, read_revision(revision, begun) if same else None)
