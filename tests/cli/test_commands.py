@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from oreqa.cli import app
+from oreqa.cli.hits import shown_path
 
 
 def run(*arguments: object) -> Result:
@@ -23,7 +24,7 @@ def kb(tmp_path: Path, library: Path, fitted: Path) -> Path:
 
 
 def test_index(kb: Path, library: Path, fitted: Path) -> None:
-    assert run("index", library, "--index", kb).stdout.splitlines()[0] == f"{kb}: 4 unchanged; 6 passages in all"
+    assert run("index", library, "--index", kb).stdout.splitlines()[0] == f"{kb}: 4 unchanged, in 3 files; 6 passages in all"
     (library / "bad.pdf").write_bytes(b"no")
     (library / "code.xyz").write_text("x")
     found = run("index", library, "--index", kb, "--json")
@@ -36,7 +37,10 @@ def test_index(kb: Path, library: Path, fitted: Path) -> None:
     (library / "notes.md").write_text("Six words [of](text) stand here.")
     told = run("index", library, "--index", kb, "--report", library / "words.csv")
     assert "words read; left out 1 link targets" in told.stdout
-    assert "2 files of other kinds passed over: 1 .xyz, 1 without a suffix" in told.stdout
+    examples = (
+        f"1 .xyz ({shown_path(str(library / 'code.xyz'))}), 1 without a suffix ({shown_path(str(library / 'makefile'))})"
+    )
+    assert f"2 files of other kinds passed over: {examples}" in told.stdout
     assert "notes.md,,6,5,1,1.000,link targets: 1" in (library / "words.csv").read_text()
     (library / "words.csv").unlink()
     for place in (library, library / "notes.md" / "words.csv"):

@@ -26,7 +26,9 @@ def names(tree: Path, **options: list[str]) -> list[str]:
 
 def test_recursive_without_hidden_and_unknown(tree: Path) -> None:
     assert names(tree) == ["a.md", "b.txt", "sub/c.md", "sub/drafts/d.md"]
-    assert find_files([tree]).unknown == {".xyz": 1}
+    passed_over = find_files([tree])
+    assert passed_over.unknown == dict.fromkeys(passed_over.examples, 1) == {".xyz": 1}
+    assert passed_over.examples[".xyz"].suffix == ".xyz"
 
 
 def test_include_and_exclude(tree: Path) -> None:

@@ -245,7 +245,11 @@ def _summary(index: Path, report: Report, model: str, is_chosen: bool = False) -
     if report.gone and (counts or not is_chosen):  # patterns that match nothing are a slip: what they leave out is not gone
         lines.append(_gone(report.gone))
     if report.unknown:
-        kinds = [f"{count} {kind or 'without a suffix'}" for kind, count in report.unknown.items()]
+        kinds = [
+            f"{count} {kind or 'without a suffix'}"
+            + (f" ({shown_path(report.examples[kind])})" if kind in report.examples else "")
+            for kind, count in report.unknown.items()
+        ]
         most = f"{', '.join(kinds[:8])}{', ...' if len(kinds) > 8 else ''}"
         lines.append(f"{counted(sum(report.unknown.values()), 'file')} of other kinds passed over: {most}")
     return lines

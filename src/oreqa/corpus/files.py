@@ -7,7 +7,7 @@ import re
 import stat
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 import pathspec
@@ -32,13 +32,15 @@ _ALWAYS_IGNORED = (".*", "node_modules/", "__pycache__/")
 class FoundFiles:
     """The files to read, sorted, and what was skipped.
 
-    ``unknown`` counts the files of unsupported types by extension. ``left_out`` lists paths that exist but are not read,
-    each with a one-line reason: folders that cannot be opened, links out of the named folder, pipes, devices. Documents
-    already indexed from such a path or below it are kept. ``gone`` are the paths, as they were named, that do not exist.
+    ``unknown`` counts the files of unsupported types by extension, ``examples`` has one of each. ``left_out`` lists paths
+    that exist but are not read, each with a one-line reason: folders that cannot be opened, links out of the named folder,
+    pipes, devices. Documents already indexed from such a path or below it are kept. ``gone`` are the paths, as they were
+    named, that do not exist.
     """
 
     files: tuple[Path, ...]
     unknown: Mapping[str, int]
+    examples: Mapping[str, Path] = field(default_factory=dict)
     left_out: tuple[tuple[Path, str], ...] = ()
     gone: tuple[Path, ...] = ()
 
@@ -61,7 +63,8 @@ def find_files(
         walk.add(path)
     walk.add_linked_files()
     left_out = tuple(sorted(walk.left_out.items()))
-    return FoundFiles(tuple(sorted(walk.files)), dict(walk.unknown.most_common()), left_out, tuple(sorted(walk.gone)))
+    unknown = dict(walk.unknown.most_common())
+    return FoundFiles(tuple(sorted(walk.files)), unknown, walk.examples, left_out, tuple(sorted(walk.gone)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +95,7 @@ class _Walk:
         self.files: set[Path] = set()
         self.links: set[Path] = set()
         self.unknown: Counter[str] = Counter()
+        self.examples: dict[str, Path] = {}
         self.left_out: dict[Path, str] = {}
 
     def add(self, path: Path) -> None:
@@ -187,7 +191,12 @@ class _Walk:
         elif self._is_read(path):
             files.add(path)
         else:
-            self.unknown[path.suffix.lower()] += 1
+            self._pass_over(path)
+
+    def _pass_over(self, path: Path) -> None:
+        kind = path.suffix.lower()
+        self.unknown[kind] += 1
+        self.examples[kind] = min(path, self.examples.get(kind, path))
 
     def _is_read(self, path: Path) -> bool:
         return path.suffix.lower() in self._kinds or is_supported(path)
@@ -196,7 +205,7 @@ class _Walk:
         if is_folder or self._is_read(path):
             self.left_out[path] = reason
         else:
-            self.unknown[path.suffix.lower()] += 1
+            self._pass_over(path)
 
 
 def _is_search(entry: os.DirEntry[str]) -> bool:

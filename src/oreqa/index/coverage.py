@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -71,6 +71,8 @@ class Report:
     """Passages that the model encoded; the others came from the memo."""
     unknown: dict[str, int] = field(default_factory=dict)
     """Files that no reader supports, counted by file extension."""
+    examples: dict[str, str] = field(default_factory=dict)
+    """One file of each of these extensions."""
     languages: dict[str, int] = field(default_factory=dict)
     """Documents read by this update that are not in English, counted by language."""
     words: Words = field(default_factory=Words)
@@ -81,6 +83,11 @@ class Report:
     """One line per problem with a file from which too little text was extracted."""
     mended: list[str] = field(default_factory=list)
     """Names of the files that were damaged and have been rebuilt: search files, and encodings.db."""
+
+    def pass_over(self, unknown: Mapping[str, int], examples: Mapping[str, Path]) -> None:
+        """Record the files that no reader supports."""
+        self.unknown = dict(unknown)
+        self.examples = {kind: str(path) for kind, path in examples.items()}
 
     def read(self, document: Document) -> None:
         """Count a document's words, and its language, which a title or a row of a table does not tell."""

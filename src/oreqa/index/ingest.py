@@ -77,7 +77,7 @@ def index_files(
         show(progress, "encoding passages") as advance,
         open_writer(folder, settings, device, model=model, mode=mode, encoder=encoder) as writer,
     ):
-        writer.report.unknown = dict(files.unknown)
+        writer.report.pass_over(files.unknown, files.examples)
         held = _with_folders(writer.current.by_source) if files.gone else set()
         for path in files.gone:
             indexed = str(full_path(path)) in held
