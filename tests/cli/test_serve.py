@@ -186,7 +186,9 @@ def test_the_examples_of_the_pages_run(tmp_path: Path) -> None:
     for name in ("octopus.md", "warranty.pdf"):
         assert document_id(name) in page
         page = page.replace(document_id(name), document_id(str(docs / name)))
-    with server_process("--index", tmp_path / "kb", "--port", port) as started:
+    (inbox := tmp_path / "inbox").mkdir()
+    (tmp_path / "notes.md").write_text("An owl hoots.")
+    with server_process("--index", tmp_path / "kb", "--port", port, "--uploads", inbox) as started:
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60, trust_env=False) as client:
             wait_until_ready(client, started)
             described = client.get("/openapi.json").json()["paths"]
@@ -201,9 +203,10 @@ def test_the_examples_of_the_pages_run(tmp_path: Path) -> None:
         assert len(calls) == len(titles)
         for (method, path), call in zip(titles, calls, strict=True):
             status, output = curl(call, tmp_path)
-            expected = 204 if method == "DELETE" or path == "/logout" else 401 if path == "/login" else 200
-            assert status == expected, (call, output)
+            others = {"/logout": 204, "/login": 401, "/v1/uploads": 201}
+            assert status == (204 if method == "DELETE" else others.get(path, 200)), (call, output)
             assert SHOWN.get(path, "") in output, output
+        assert (inbox / "notes.md").read_text() == "An owl hoots."
         assert (tmp_path / "page.webp").read_bytes().startswith(b"RIFF")
         for call in re.findall(r"^\$ (curl .*)$", serving, re.MULTILINE):
             assert "three" in curl(call, tmp_path)[1]
