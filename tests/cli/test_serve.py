@@ -203,8 +203,8 @@ def test_the_examples_of_the_pages_run(tmp_path: Path) -> None:
         assert len(calls) == len(titles)
         for (method, path), call in zip(titles, calls, strict=True):
             status, output = curl(call, tmp_path)
-            others = {"/logout": 204, "/login": 401, "/v1/uploads": 201}
-            assert status == (204 if method == "DELETE" else others.get(path, 200)), (call, output)
+            statuses = {"/logout": 204, "/login": 401, "/v1/uploads": 201}
+            assert status == (204 if method == "DELETE" else statuses.get(path, 200)), (call, output)
             assert SHOWN.get(path, "") in output, output
         assert (inbox / "notes.md").read_text() == "An owl hoots."
         assert (tmp_path / "page.webp").read_bytes().startswith(b"RIFF")

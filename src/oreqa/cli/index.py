@@ -63,9 +63,7 @@ def index_command(
     ] = None,
     quality: Annotated[
         Quality | None,
-        data_option(
-            metavar="QUALITY", help="fast or best: how its questions are answered, unless they say.", show_default="fast"
-        ),
+        data_option(metavar="QUALITY", help="Reader of this index where none is chosen: fast or best.", show_default="fast"),
     ] = None,
     report: Annotated[
         Path | None,

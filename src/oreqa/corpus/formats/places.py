@@ -17,12 +17,11 @@ _CLOSE = 40
 """A word that stands further behind the last one counts only if the next one stands so close to it."""
 
 _RUN, _FAR, _TRIES = 3, 2000, 8
-"""Words of a run by which a block is found again, how far behind the last at most, and how many runs are tried.
-
-A run of letters and digits that stands once in the file is looked for anywhere, behind a part that was not read or before
-the last place, if words that stand several times were taken to be the wrong ones; of these, ``_ANCHORS`` are tried."""
+"""Words of a run by which a block is found again, how far behind the last at most, and how many runs are tried."""
 
 _ANCHORS = 40
+"""The first runs of a block that are looked up among those that stand once in the file. They tell its place wherever it is:
+behind a part that was not read, or before the last block if that was found too far on."""
 
 _WORD, _TOKEN = re.compile(r"\S+"), re.compile(r"[^\W_]+")
 

@@ -42,8 +42,8 @@ export function takeFiles(say, changed) {
 			if (!done.length) continue;
 			const failed = done.flatMap((watch) => watch.failed).filter((line) => files.some((file) => line.includes(file.name)));
 			await changed();
-			return end([`${counted(sent, "file")} added`, ...failed].join("; "));
+			return end([`${counted(Math.max(0, sent - failed.length), "file")} added`, ...failed].join("; "));
 		}
-		return end("They are not indexed yet");
+		return end(`${counted(sent, "file")} sent, but not indexed yet`);
 	}
 }
