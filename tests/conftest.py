@@ -48,9 +48,12 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.fixture(autouse=True)
 def _environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compiled models go to a folder of the test run, kept between its tests; a command's --precision ends with its test."""
+    """Compiled models go to a folder of the test run, kept between its tests; a command's --precision ends with its test.
+
+    No index is named from outside."""
     monkeypatch.setenv("OREQA_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
     monkeypatch.setenv("OREQA_PRECISION", PRECISION)
+    monkeypatch.delenv("OREQA_INDEX", raising=False)
 
 
 @pytest.fixture

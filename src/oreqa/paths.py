@@ -1,4 +1,4 @@
-"""Paths that begin in the working folder, and the cache's folder."""
+"""Paths that begin in the working folder, the index that is meant where none is named, and the cache's folder."""
 
 from __future__ import annotations
 
@@ -24,6 +24,36 @@ def full_path(path: Path) -> Path:
     """
     need_working_folder(path)
     return Path(os.path.normpath(path.absolute()))
+
+
+def new_index() -> Path:
+    """Return the index that ``oreqa index`` makes or refreshes where none is named: ``$OREQA_INDEX``, else ``.oreqa``."""
+    return Path(os.environ.get("OREQA_INDEX") or INDEX_HERE)
+
+
+def default_index() -> Path | None:
+    """Return the index that other commands use where none is named: that of ``new_index``; None without the variable and
+    the folder."""
+    index = new_index()
+    return index if os.environ.get("OREQA_INDEX") or index.is_dir() else None
+
+
+def need_index() -> Path:
+    """Return the index that is used where none is named. Raises InputError, with the ways out, if there is none."""
+    index = default_index()
+    if index is None:
+        raise InputError("no index is named: set --index or OREQA_INDEX, or make one here: oreqa index .")
+    return index
+
+
+def index_option(folder: Path) -> str:
+    """Return how a command that is shown to people names an index: ``" --index kb"``, empty where it need not."""
+    is_default = os.path.abspath(folder) == os.path.abspath(new_index())  # noqa: PTH100  (as links are named)
+    return "" if is_default else f" --index {folder}"
+
+
+INDEX_HERE = ".oreqa"
+"""Folder of a folder's own index."""
 
 
 def cache_folder() -> Path:

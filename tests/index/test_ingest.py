@@ -180,3 +180,19 @@ def test_a_loaded_encoder_is_used_if_it_is_the_index_s(
     assert index_files(tmp_path / "kb", library, encoder=encoder).added == 1
     with Index.open(tmp_path / "kb") as index:
         assert index.fingerprint == encoder.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("index", "paths"), [("kb", ["link"]), ("link", ["kb"]), ("link", ["."]), ("kb", ["link/marks.jsonl"])]
+)
+def test_an_index_never_holds_its_own_files(
+    tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch, index: str, paths: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("notes.txt").write_text("Bees dance.")
+    index_files("kb", ".", model=tiny)
+    Path("kb", "marks.jsonl").write_text('{"text": "What people said of an answer."}')
+    Path("link").symlink_to("kb")
+    index_files(index, paths)
+    with Index.open("kb") as opened:
+        assert opened.documents() == [str(tmp_path / "notes.txt")]

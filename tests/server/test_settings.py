@@ -36,6 +36,11 @@ def test_collections_have_the_names_of_their_folders_or_those_that_are_given(tmp
     assert collection_folders([f"ab={odd}"]) == {"ab": odd}
 
 
+def test_the_index_of_a_folder_is_named_like_the_folder() -> None:
+    assert list(collection_folders(["manuals/.oreqa", "notes/.oreqa"])) == ["manuals", "notes"]
+    assert collection_folders(["two words/.oreqa"]) == {"documents": Path("two words/.oreqa")}
+
+
 @pytest.mark.parametrize(
     ("indexes", "message"),
     [

@@ -19,7 +19,7 @@ from oreqa.index.change_encoder import copy_generation
 from oreqa.index.encodings import passage_hash
 from oreqa.index.search import Index
 from oreqa.models.names import find_model, model_fingerprint
-from oreqa.paths import partial_file
+from oreqa.paths import index_option, partial_file
 from oreqa.provenance import data_hash, fingerprint
 
 FOLDER = "adapted"
@@ -62,7 +62,7 @@ def begin(index: Path, arguments: Mapping[str, Any], of_run: Mapping[str, Any], 
     copy_generation(index, work.original)
     with removed_if_refused(work), Index.open(work.original) as original:
         if not original.counts()["passages"]:
-            raise InputError(f"{index}: it holds no text to ask about; add some with: oreqa index PATH --index {index}")
+            raise InputError(f"{index}: it holds no text to ask about; add some with: oreqa index PATH{index_option(index)}")
         wanted = {"documents": _documents(original), "encoder": original.fingerprint, "arguments": arguments}
         model = original.settings.model
     with removed_if_refused(work):  # before anything is forgotten: a mistake in the settings must cost nothing

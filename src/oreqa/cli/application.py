@@ -237,7 +237,7 @@ def options(
 ) -> None:
     """Answer questions from your documents, with the evidence.
 
-    [bold]oreqa index docs/ --index kb[/bold]   reads the documents
+    [bold]oreqa index .[/bold]   reads the documents in this folder
 
-    [bold]oreqa ask "Who wrote it?" --index kb[/bold]   answers from them
+    [bold]oreqa ask "Who wrote it?"[/bold]   answers from them
     """

@@ -23,6 +23,7 @@ from oreqa.cli.output import (
 from oreqa.cli.progress import progress_bar
 from oreqa.defaults import DEFAULT_READER, ENGLISH, LARGE_ENCODER
 from oreqa.errors import InputError
+from oreqa.paths import index_option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +58,7 @@ def ask(
 
     When the documents do not seem to hold an answer, it says so, and shows the best guess and the best passages.
 
-    [bold]oreqa ask "How tall is the tower?" --index kb[/bold]
+    [bold]oreqa ask "How tall is the tower?"[/bold]
 
     [bold]oreqa ask --questions questions.txt --index kb --json[/bold]
 
@@ -88,7 +89,7 @@ def ask(
     if at_least is not None:
         replies = [replace(reply, answers=tuple(filter(promise.covers, reply.answers))) for reply in replies]
     if not any(reply.hits for reply in replies):
-        empty = f"{index} holds no documents; add some with: oreqa index PATH --index {index}"
+        empty = f"{index} holds no documents; add some with: oreqa index PATH{index_option(index)}"
         say(f"no document matches --where {' --where '.join(where)}" if where else empty, err=True)
     if as_json:
         rows = [reply_json(text, reply) for text, reply in zip(texts, replies, strict=True)]
@@ -106,7 +107,7 @@ def ask(
     if any(reply.answers and not reply.calibrated for reply in replies):
         options = (("--reader", used), ("--reranker", span_reranker))
         models = "".join(f" {option} {name}" for option, name in options if name is not None)
-        say(f"these models give no probability here; fit one on questions: oreqa fit --index {index}{models}", err=True)
+        say(f"these models give no probability here; fit one on questions: oreqa fit{index_option(index)}{models}", err=True)
 
 
 def promise_text(promise: Guarantee) -> str:

@@ -59,7 +59,7 @@ def _meaning(parameter: Any) -> Text:
     fact = ""
     if parameter.required:
         fact = "required"
-    elif parameter.default in (None, (), []):
+    elif parameter.default in (None, (), []) or callable(parameter.default):
         fact = f"default: {parameter.show_default}" if isinstance(parameter.show_default, str) else ""
     elif parameter.default is not False:
         fact = f"default: {parameter.default}"

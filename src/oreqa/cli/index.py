@@ -17,6 +17,7 @@ from oreqa.cli.output import counted, need_text, print_json, say
 from oreqa.cli.progress import progress_bar
 from oreqa.defaults import ENGLISH, FACTORY, LANGUAGE, PASSAGE_TOKENS, Quality
 from oreqa.errors import OreqaError
+from oreqa.paths import index_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 @app.command("index", cls=Command, rich_help_panel=Panel.INDEX)
 def index_command(
     paths: Annotated[list[Path], typer.Argument(help="Files and folders to read.", show_default=False, metavar="PATH")],
-    index: Annotated[Path, data_option(metavar="DIR", help="The index's folder; created if it does not exist.")],
+    index: Option.new_index,
     include: Annotated[
         list[str] | None, data_option(metavar="GLOB", help="Only files that match, patterns as in .gitignore.")
     ] = None,
@@ -83,6 +84,8 @@ def index_command(
     Reads text, Markdown, web pages, PDF, Word, PowerPoint, Excel, OpenDocument, EPUB, e-mail, Outlook messages,
     mailboxes, zip archives, JSON, notebooks, source code, and the rows of .csv, .tsv and .jsonl. Files that cannot be read
     are listed and skipped, and the exit code is 1. A folder's .oreqaignore lists files to skip.
+
+    [bold]oreqa index .[/bold]
 
     [bold]oreqa index docs/ notes.pdf --index kb[/bold]
 
@@ -151,7 +154,7 @@ def index_command(
         for line in (*_summary(index, result, settings.model, is_chosen), *([f"prompts: {prompts}"] if prompts else [])):
             say(line)
         if settings.truncate_dim and result.passages and not _is_calibrated(index):
-            say(f'with --truncate-dim answers are "not calibrated": oreqa fit --index {index} fits their probabilities')
+            say(f'with --truncate-dim answers are "not calibrated": oreqa fit{index_option(index)} fits their probabilities')
     if watch:
         with Index.open(index, device) as opened:
             encoder = opened.encoder  # an update without it takes half a second longer

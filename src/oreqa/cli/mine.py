@@ -95,6 +95,7 @@ def _print_sample(rows: list[dict[str, Any]]) -> None:
 @runs(
     mine,
     lambda: oreqa.mining.mine_predictions,
+    index=Annotated[Path | None, data_option(metavar="DIR", help="Folder of the index to search for rows.")],
     data=Annotated[
         list[Path],
         data_option(
@@ -117,6 +118,7 @@ def predictions(count: int, out: Path, as_json: bool) -> None:
 @runs(
     mine,
     lambda: oreqa.mining.mine_cloze,
+    index=Option.optional_index,
     per_passage=Annotated[int, number_option(help="Sentences drawn from each passage.")],
     kept=Annotated[float, share_option(help="Share of the passages that keep their sentence.")],
 )

@@ -17,6 +17,7 @@ from oreqa.cli.output import model_or_none, read_lines, say
 from oreqa.core import Mode, Unit
 from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER, LARGE_ENCODER, RERANKED_HITS, Quality
 from oreqa.errors import InputError
+from oreqa.paths import INDEX_HERE, default_index, need_index, new_index
 
 
 def _choose_precision(precision: str | None) -> str | None:
@@ -37,6 +38,15 @@ def _choose_precision(precision: str | None) -> str | None:
 
 def _read_questions(file: Path | None) -> list[str] | None:
     return None if file is None else question_list(read_lines(file))
+
+
+def _needed_collections() -> list[str]:
+    return [str(need_index())]
+
+
+def _index_without_data(context: typer.Context, index: Path | None) -> Path | None:
+    """The index that is used where neither one nor data is named; what is left out on the command line comes last here."""
+    return default_index() if index is None and context.params.get("data") is None else index
 
 
 def _parse_weight(text: str) -> tuple[str, float]:
@@ -66,8 +76,13 @@ data_option = partial(typer.Option, rich_help_panel="Data")
 models_option = partial(typer.Option, rich_help_panel="Models")
 model_option = partial(models_option, metavar="NAME", callback=model_here)
 _questions_option = partial(data_option, metavar="FILE", help="File with one question per line; - is standard input.")
+_index_option = partial(data_option, "--index", show_default=f"$OREQA_INDEX, else {INDEX_HERE}")
 _made_index_option = partial(
-    data_option, "--index", metavar="DIR", help="Folder of the index to search; with --data it is made there, and kept."
+    data_option,
+    "--index",
+    metavar="DIR",
+    callback=_index_without_data,
+    help="Folder of the index to search; with --data it is made there, and kept.",
 )
 number_option = partial(typer.Option, metavar="N", min=1)
 share_option = partial(typer.Option, metavar="SHARE", min=0, max=1)
@@ -80,7 +95,11 @@ class Option:
     as_json = Annotated[bool, typer.Option("--json", help="Print one JSON document, for programs.")]
 
     # Questions to an index
-    index = Annotated[Path, data_option(metavar="DIR", help="The index's folder.")]
+    index = Annotated[Path, _index_option(metavar="DIR", default_factory=need_index, help="The index's folder.")]
+    new_index = Annotated[
+        Path,
+        _index_option(metavar="DIR", default_factory=new_index, help="The index's folder; created if it does not exist."),
+    ]
     question = Annotated[str | None, typer.Argument(metavar="QUESTION", help="The question.", show_default=False)]
     questions = Annotated[Path | None, _questions_option()]
     read_questions = Annotated[
@@ -98,7 +117,11 @@ class Option:
     # Serving
     collections = Annotated[
         list[str],
-        data_option("--index", metavar="[NAME=]DIR", help="An index's folder; several are collections, each with its name."),
+        _index_option(
+            metavar="[NAME=]DIR",
+            default_factory=_needed_collections,
+            help="An index's folder; several are collections, each with its name.",
+        ),
     ]
     lowest_confidence = Annotated[
         float | None,
@@ -198,7 +221,12 @@ class Option:
     held_out = Annotated[bool, data_option("--held-out", help="Only the tenth of the articles that training holds out.")]
     draw = Annotated[int | None, data_option(metavar="N", min=1, help="How many questions to draw.", show_default="all")]
     seed = Annotated[int, data_option(metavar="N", min=0, help="Seed of the random draw.")]
-    data_index = Annotated[Path | None, _made_index_option(show_default="OUT.index")]
+    optional_index = Annotated[
+        Path | None, _index_option(metavar="DIR", callback=_index_without_data, help="The index's folder.")
+    ]
+    data_index = Annotated[
+        Path | None, _made_index_option(show_default=f"OUT.index with --data, else $OREQA_INDEX or {INDEX_HERE}")
+    ]
     run_index = Annotated[Path | None, _made_index_option(show_default="OUT/index")]
     out = Annotated[Path, data_option(metavar="FILE", dir_okay=False, help="File to write (.jsonl).")]
     run = Annotated[Path, data_option("--out", metavar="DIR", help="Folder for metrics.json, report.html and other files.")]

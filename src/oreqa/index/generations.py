@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from oreqa.errors import IndexStateError
+from oreqa.paths import index_option
 
 FORMAT = 3
 MANIFEST = "manifest.json"
@@ -52,9 +53,10 @@ def require_generation(folder: Path) -> Path:
     newest = newest_generation(folder)
     if newest is not None:
         return newest
+    command = f"oreqa index PATH{index_option(folder)}"
     if (folder / "lock").exists():
-        raise IndexStateError(f"{folder}: this index was never completed; finish it with: oreqa index PATH --index {folder}")
-    raise IndexStateError(f"{folder}: there is no index here; create one with: oreqa index PATH --index {folder}")
+        raise IndexStateError(f"{folder}: this index was never completed; finish it with: {command}")
+    raise IndexStateError(f"{folder}: there is no index here; create one with: {command}")
 
 
 def with_newest(folder: Path, use: Callable[[Path], T]) -> T:
@@ -200,7 +202,7 @@ def damage_message(path: Path) -> str:
     """Return the error message for a damaged file of a generation: what is wrong, and how to repair it."""
     generation = next(parent for parent in (path, *path.parents) if _NAME.fullmatch(parent.name))
     folder = generation.parent
-    command = f"oreqa index PATH --index {folder}"
+    command = f"oreqa index PATH{index_option(folder)}"
     if path.name not in (DOCUMENTS, MANIFEST):
         return f"{path}: this file of the index is missing or damaged; rebuild it with: {command}"
     before = generation_folder(folder, generation_number(generation) - 1)

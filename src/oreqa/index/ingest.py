@@ -69,7 +69,7 @@ def index_files(
     folder, paths = as_index_folder(folder), as_paths(paths)
     is_new = newest_generation(folder) is None
     files = find_files(paths, text_list(include, "include"), text_list(exclude, "exclude"), may_be_gone=not is_new)
-    roots, index = {str(full_path(root)) for root in paths}, {str(full_path(folder))}
+    roots, index = {str(full_path(root)) for root in paths}, _own_paths(folder, paths)
     if is_new and not files.files and not files.left_out:
         raise OreqaError(_no_documents(paths, files.unknown))
     mode = _folder_mode(files.files) if is_new else 0o777
@@ -151,6 +151,16 @@ def _below(path: str, folders: Set[str]) -> bool:
             return False
         path = parent
     return True
+
+
+def _own_paths(folder: Path, paths: Iterable[Path]) -> set[str]:
+    """The names of the index's folder, and those of ``paths`` that lead into it by a link."""
+    real = os.path.realpath(folder)
+    return {
+        str(full_path(folder)),
+        real,
+        *(str(full_path(path)) for path in paths if _below(os.path.realpath(path), {real})),
+    }
 
 
 def _with_folders(paths: Iterable[str]) -> set[str]:

@@ -21,6 +21,7 @@ from oreqa.files import write_json
 from oreqa.index.generations import need_regular
 from oreqa.index.store import SQLITE_ERRORS, is_damage, read_setting
 from oreqa.models.checksums import checksum
+from oreqa.paths import index_option
 
 ENCODINGS = "encodings.db"
 
@@ -108,7 +109,7 @@ def made_for(path: Path) -> str | None:
 def check_encodings(folder: Path) -> str | None:
     """Return a line about what is damaged or lost of an index's memo; None if it is sound, was never there, or is being
     written."""
-    path, command = folder / ENCODINGS, f"oreqa index PATH --index {folder}"
+    path, command = folder / ENCODINGS, f"oreqa index PATH{index_option(folder)}"
     try:
         damage, sealed = _examine(path)
     except (OSError, *SQLITE_ERRORS) as error:

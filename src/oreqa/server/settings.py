@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from oreqa.errors import InputError
+from oreqa.paths import INDEX_HERE
 
 FEWEST_TOKEN_CHARACTERS = 16
 """Of a token: fewer can be guessed."""
@@ -41,7 +42,7 @@ def collection_folders(indexes: Sequence[str]) -> dict[str, Path]:
     for text in indexes:
         name, sign, folder = text.partition("=")
         if not sign or not _COLLECTION.fullmatch(name) or Path(text).is_dir():
-            name, folder = Path(os.path.abspath(text)).name, text  # noqa: PTH100  (a link keeps its name)
+            name, folder = _name_of(Path(os.path.abspath(text))), text  # noqa: PTH100  (a link keeps its name)
         if not folder:
             raise InputError(f"--index {text}: name a folder behind the equals sign, as in {name}=kb")
         if not _COLLECTION.fullmatch(name):
@@ -50,6 +51,13 @@ def collection_folders(indexes: Sequence[str]) -> dict[str, Path]:
             raise InputError(f"--index {text}: two collections are named {name}; choose another name: --index NAME={folder}")
         folders[name] = Path(folder)
     return folders
+
+
+def _name_of(folder: Path) -> str:
+    """The name of a collection by its folder; a folder's own index is named like that folder, if that can be a name."""
+    if folder.name != INDEX_HERE:
+        return folder.name
+    return folder.parent.name if _COLLECTION.fullmatch(folder.parent.name) else "documents"
 
 
 def read_token(file: Path | None, variable: str | None) -> str | None:
