@@ -13,8 +13,8 @@ import oreqa
 
 ROOT = Path(oreqa.__file__).parent
 LAYERS = [
-    {"arrays", "core", "defaults", "errors", "lazy"},
-    {"atomic", "paths"},
+    {"arrays", "core", "defaults", "errors", "lazy", "visible"},
+    {"as_json", "atomic", "notebook", "paths"},
     {"answer", "arguments", "files", "locks", "progress", "processes", "provenance"},
     {"text"},
     {"corpus"},

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
+from oreqa.as_json import place_json, scores_json, stretch_json
 from oreqa.core import Passage, Sentence, shown
+from oreqa.notebook import answer_html
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,11 @@ class AnswerBlock:
         """
         return "\n".join(f"[...]\n{piece.text}" if piece.cut else piece.text for piece in self.pieces)
 
+    def to_dict(self) -> dict[str, Any]:
+        """The block as ``oreqa ask --json`` prints it; ``cut`` says that text was left out before a piece."""
+        pieces = [{"text": piece.text, "start": piece.start, "end": piece.end, "cut": piece.cut} for piece in self.pieces]
+        return {"kind": self.kind, "probability": round(self.probability, 4), "pieces": pieces}
+
 
 Operation = Literal["count", "highest", "lowest", "latest"]
 
@@ -76,6 +83,15 @@ class Computation:
         """
         unit, place = ("heading", "a change log") if self.operation == "latest" else ("row", "a table")
         return f"{self.looked_at:,} {unit}{'' if self.looked_at == 1 else 's'} of {place}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """How the answer was computed as ``oreqa ask --json`` prints it, with the rows that prove it."""
+        return {
+            "operation": self.operation,
+            "column": self.column or None,
+            "rows": [{**stretch_json(row), "document": passage.document_key} for passage, row in self.rows],
+            "looked_at": self.looked_at,
+        }
 
 
 SURE, LIKELY = 0.7, 0.4
@@ -146,6 +162,46 @@ class Answer:
     def percent(self) -> str:
         """The confidence as people read it, rounded down so that it does not contradict the word; empty without one."""
         return "" if self.confidence is None else f"{int(100 * self.confidence + 1e-9)}%"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as ``oreqa ask --json`` prints it: texts, numbers, lists and mappings, which ``json.dumps`` takes.
+
+        Examples:
+            >>> from oreqa import Passage, Sentence
+            >>> sentence = Sentence("An octopus has three hearts.", 0, 28)
+            >>> passage = Passage("octopus.md", "Octopus", "", sentence.text, 0, 28, (sentence,))
+            >>> row = Answer("three", 15, 20, 0.934, sentence, passage, score=2.1, scores={}).to_dict()
+            >>> row["text"], row["confidence"], row["document"], row["sentence"]["text"]
+            ('three', 0.934, 'octopus.md', 'An octopus has three hearts.')
+        """
+        return {
+            "text": self.text,
+            "start": self.start,
+            "end": self.end,
+            "confidence": None if self.confidence is None else round(self.confidence, 4),
+            "certainty": self.certainty,
+            "score": round(self.score, 4),
+            "document": self.passage.document_key,
+            "title": self.passage.title,
+            "heading": self.passage.heading,
+            "place": place_json(self.passage, self.start, self.end),
+            "sentence": stretch_json(self.sentence),
+            "passage": stretch_json(self.passage),
+            "form": self.form,
+            "block": None if self.block is None else self.block.to_dict(),
+            "computation": None if self.computation is None else self.computation.to_dict(),
+            "newer": self.newer or None,
+            "contradicted_by": self.contradicted_by or None,
+            "fields": dict(self.passage.fields),
+            "scores": scores_json(self.scores),
+        }
+
+    def _repr_html_(self) -> str:
+        """The answer as a notebook shows it: its sentence with the answer marked, how sure it is, and its source."""
+        sure = f"{self._sure()} from {self.computation.basis}" if self.computation else self._sure()
+        notes = [f"older: {self.newer} says otherwise"] if self.newer else []
+        notes += [f"contradicted by {self.contradicted_by}"] if self.contradicted_by else []
+        return answer_html(self.to_dict(), sure, self.passage.address(self.start), notes)
 
     def _sure(self) -> str:
         return ", ".join(filter(None, (self.certainty, self.percent)))

@@ -6,7 +6,6 @@ import re
 from rich.console import Console
 
 from oreqa.answer import Answer, AnswerBlock, Computation, Piece
-from oreqa.answering.replies import answer_json
 from oreqa.cli.answers import ROWS_SHOWN, render_answer
 from oreqa.core import Passage, Sentence
 
@@ -26,7 +25,7 @@ def test_a_block_with_what_it_leaves_out() -> None:
         "likely 50%\n     To stop it:\n     [...]\n     2. Press Q.\n     a.md\n\n"
     )
     assert re.search(r"2\. \x1b\[1;4mPress Q\x1b\[0m", shown)
-    report = answer_json(answer)
+    report = answer.to_dict()
     assert report["form"] == "block"
     assert report["block"] == {
         "kind": "list",
@@ -58,7 +57,7 @@ def test_a_computed_answer_with_the_first_rows_that_prove_it() -> None:
         "     ... and 1 more",
         "",
     ]  # fmt: skip
-    report = answer_json(answer)
+    report = answer.to_dict()
     assert (report["form"], report["certainty"], report["confidence"]) == ("computed", "computed", None)
     assert {**report["computation"], "rows": report["computation"]["rows"][:1]} == {
         "operation": "count",
@@ -97,7 +96,7 @@ def test_an_older_and_a_contradicted_answer_are_marked() -> None:
     file = io.StringIO()
     Console(file=file, width=60).print(render_answer(answer), crop=False)
     assert file.getvalue().endswith("     a.txt\n     older: b.txt says otherwise\n     contradicted by c.txt\n\n")
-    report = answer_json(answer)
+    report = answer.to_dict()
     assert (report["newer"], report["contradicted_by"]) == ("b.txt", "c.txt")
-    unmarked = answer_json(Answer("8", 13, 14, 0.8, sentence, passage, 0.0, {}))
+    unmarked = Answer("8", 13, 14, 0.8, sentence, passage, 0.0, {}).to_dict()
     assert (unmarked["newer"], unmarked["contradicted_by"]) == (None, None)

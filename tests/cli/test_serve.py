@@ -16,9 +16,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from oreqa.as_json import document_id
 from oreqa.cli import app
 from oreqa.index.in_memory import index_documents
-from oreqa.index.store import Settings, document_id
+from oreqa.index.store import Settings
 
 pytest.importorskip("fastapi", reason="the serve extra is not installed")
 import httpx

@@ -8,8 +8,9 @@ import pytest
 from served import served
 
 from oreqa.answering.replies import reply_json
+from oreqa.as_json import document_id
 from oreqa.index.in_memory import index_documents
-from oreqa.index.store import Settings, document_id
+from oreqa.index.store import Settings
 from oreqa.server.collections import ServedCollection, open_collections
 
 QUESTION = "How many hearts does an octopus have?"

@@ -7,10 +7,11 @@ import httpx
 import pytest
 from served import served
 
+from oreqa.as_json import document_id
 from oreqa.index.in_memory import index_documents
 from oreqa.index.ingest import index_files
 from oreqa.index.search import Index
-from oreqa.index.store import Settings, document_id
+from oreqa.index.store import Settings
 from oreqa.server.collections import open_collections
 
 

@@ -11,9 +11,9 @@ pytest.importorskip("fastapi", reason="the serve extra is not installed")
 import uvicorn
 from served import served
 
+from oreqa.as_json import document_id
 from oreqa.core import Passage, Place, Sentence
 from oreqa.errors import InputError
-from oreqa.index.store import document_id
 from oreqa.server import links
 from oreqa.server.collections import ServedCollection
 from oreqa.server.links import base_address, citation, file_url, published_folders, published_url

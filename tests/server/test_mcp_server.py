@@ -19,9 +19,10 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from oreqa.answering.explanation import refusal as refusal_of
+from oreqa.as_json import document_id
 from oreqa.errors import InputError
 from oreqa.index.in_memory import index_documents
-from oreqa.index.store import Settings, document_id
+from oreqa.index.store import Settings
 from oreqa.server.batching import ModelThread
 from oreqa.server.collections import ServedCollection, open_collections
 from oreqa.server.mcp_server import INSTRUCTIONS, MOST_PASSAGES, OreqaMcpServer, create_mcp_server

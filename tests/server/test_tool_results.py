@@ -9,8 +9,9 @@ import pytest
 
 pytest.importorskip("fastapi", reason="the serve extra is not installed")
 
+from oreqa.as_json import document_id
 from oreqa.index.in_memory import index_documents
-from oreqa.index.store import Settings, document_id
+from oreqa.index.store import Settings
 from oreqa.server.catalog import Catalog
 from oreqa.server.collections import ServedCollection, close_collections, open_collections
 from oreqa.server.problems import RefusedError

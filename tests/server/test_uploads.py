@@ -12,8 +12,8 @@ import httpx
 import pytest
 from served import served
 
+from oreqa.as_json import document_id
 from oreqa.errors import InputError
-from oreqa.index.store import document_id
 from oreqa.server import uploads
 from oreqa.server.collections import ServedCollection
 from oreqa.server.problems import RefusedError

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from oreqa.answer import Answer
+from oreqa.as_json import hit_json
 from oreqa.core import Hit
+from oreqa.notebook import hit_html, note_html
 
 NEAREST_TOP_K = 3
 """Passages that are shown in place of an answer."""
@@ -46,3 +49,32 @@ class Reply:
         for hit in self.hits:
             best.setdefault(hit.passage_id, hit)
         return list(best.values())[:NEAREST_TOP_K]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The reply as ``oreqa ask --json`` prints it, without the question: the answers, or the best guess and the nearest
+        passages."""
+        row: dict[str, Any] = {
+            "found": bool(self.answers),
+            "calibrated": self.calibrated,
+            "answers": [answer.to_dict() for answer in self.answers],
+            "respelt": dict(self.respelt),
+        }
+        if self.guess is not None:
+            row["guess"] = self.guess.to_dict()
+        return row if self.answers else {**row, "nearest": self._nearest_rows()}
+
+    def _nearest_rows(self) -> list[dict[str, Any]]:
+        return [hit_json(rank, hit) for rank, hit in enumerate(self.nearest, 1)]
+
+    def _repr_html_(self) -> str:
+        """The reply as a notebook shows it: the answers, or that there is none, with the best guess and what is nearest."""
+        lines = [note_html(f"“{word}” is in no document; asked for “{new}”.") for word, new in self.respelt.items()]
+        lines += [answer._repr_html_() for answer in self.answers]
+        if not self.answers:
+            guess, hits = self.guess, list(zip(self._nearest_rows(), self.nearest, strict=True))
+            lines.append(note_html("The documents may not answer this. Best guess:" if guess else "No answer found."))
+            lines += [guess._repr_html_()] if guess else []
+            hits = [(row, hit) for row, hit in hits if guess is None or hit.passage != guess.passage]
+            lines += [note_html("The nearest passages:")] if hits else []
+            lines += [hit_html(row, hit.passage.address(hit.sentence.start)) for row, hit in hits]
+        return "".join(lines)

@@ -66,7 +66,7 @@ def show(
 
 
 def _document_json(name: str, passages: Sequence[Passage], stretch: tuple[int, int] | None) -> dict[str, Any]:
-    from oreqa.answering.replies import place_json
+    from oreqa.as_json import place_json
 
     rows = [
         {

@@ -6,7 +6,6 @@ works on a copy.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import sqlite3
@@ -18,6 +17,7 @@ from typing import Literal, TypeVar
 from urllib.parse import quote
 
 from oreqa.arguments import choice
+from oreqa.as_json import document_id
 from oreqa.defaults import DEFAULT_ENCODER, FACTORY, LANGUAGE, PASSAGE_TOKENS, QUALITIES, Quality
 from oreqa.errors import IndexStateError, describe
 from oreqa.index.generations import DOCUMENTS, UNREADABLE, damage_message, read_error
@@ -89,16 +89,6 @@ def model_place(folder: Path, model: str) -> str:
     """The place of an index's ``model``: a folder in the index, which moves with it, or else the name itself."""
     is_inside = os.path.isfile(folder / model / "config.json")  # noqa: PTH113 (raises nothing, whatever the name)
     return str(folder / model) if is_inside and not Path(model).is_absolute() else model
-
-
-def document_id(key: str) -> str:
-    """What names a document where its key must not be shown, as in a URL: the first 16 hex digits of the key's SHA-256.
-
-    Examples:
-        >>> document_id("octopus.md")
-        '865c35c7be9db942'
-    """
-    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def open_documents(generation: Path) -> sqlite3.Connection:

@@ -13,9 +13,9 @@ from starlette.responses import Response
 
 from oreqa.answer import Answer
 from oreqa.answering.explanation import refusal
-from oreqa.answering.replies import answer_json, hit_json
 from oreqa.answering.reply import Reply
 from oreqa.arguments import conditions
+from oreqa.as_json import hit_json
 from oreqa.core import Hit, Passage, Sentence
 from oreqa.server.batching import MOST_TOGETHER, ModelThread
 from oreqa.server.collections import Merged, ServedCollection, chosen, merged
@@ -184,7 +184,7 @@ def reason_of(question: str, reply: Merged) -> str | None:
 
 def _answer_row(answer: Answer, collection: str, generation: int, linked: Linked) -> dict[str, Any]:
     links = linked(answer.passage, answer.sentence, answer.start, answer.end, collection, generation)
-    return {**answer_json(answer), **links}
+    return {**answer.to_dict(), **links}
 
 
 def hit_rows(hits: Sequence[tuple[Hit, str, int]], linked: Linked) -> list[dict[str, Any]]:

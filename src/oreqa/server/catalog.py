@@ -15,13 +15,13 @@ import numpy as np
 
 from oreqa.arguments import Conditions
 from oreqa.arrays import Ids
+from oreqa.as_json import document_id
 from oreqa.core import Passage
 from oreqa.corpus.opening import open_unchanged
 from oreqa.index.documents import field_filter, fields_of
 from oreqa.index.generations import generation_number
 from oreqa.index.revisions import IN_MEMORY, size_and_time
 from oreqa.index.snapshot import Snapshot
-from oreqa.index.store import document_id
 from oreqa.server.collections import ServedCollection, chosen
 from oreqa.server.problems import RefusedError
 

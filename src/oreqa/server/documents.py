@@ -10,7 +10,7 @@ from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel
 from starlette.responses import Response, StreamingResponse
 
-from oreqa.answering.replies import place_json
+from oreqa.as_json import place_json
 from oreqa.core import Passage
 from oreqa.server.catalog import Catalog, CatalogDocument, contents, open_original, passages_between, source_state
 from oreqa.server.collections import ServedCollection

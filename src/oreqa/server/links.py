@@ -9,9 +9,9 @@ from pathlib import Path, PurePath
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from oreqa.as_json import document_id
 from oreqa.core import Passage, Sentence
 from oreqa.errors import InputError
-from oreqa.index.store import document_id
 from oreqa.paths import full_path
 from oreqa.text.rows import CELL_GAP, row_cells
 

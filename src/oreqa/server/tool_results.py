@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from oreqa.answer import Answer
-from oreqa.answering.replies import place_json
+from oreqa.as_json import place_json
 from oreqa.core import Hit, Passage, Sentence
 from oreqa.server.catalog import Catalog, CatalogDocument, contents, passages_between
 from oreqa.server.links import answer_links, file_url, source_name

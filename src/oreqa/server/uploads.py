@@ -19,9 +19,9 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
+from oreqa.as_json import document_id
 from oreqa.corpus.readers import is_supported
 from oreqa.errors import InputError
-from oreqa.index.store import document_id
 from oreqa.paths import full_path
 from oreqa.server.problems import LeftError, RefusedError, busy, json_response
 from oreqa.server.schemas import problems_of

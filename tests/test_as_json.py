@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import hashlib
 
-from oreqa.answering.replies import place_json
+from oreqa.as_json import document_id, place_json
 from oreqa.core import Passage, Place, Sentence
-from oreqa.index.store import document_id
 
 TEXT = "One. Two.\nThree."
 

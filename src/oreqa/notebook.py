@@ -1,0 +1,90 @@
+"""Answers and hits as HTML, which notebooks show in the place of the repr.
+
+It is made from what ``to_dict`` returns. Colours are the notebook's: they fit a light page and a dark one. It needs no style
+sheet and no script: where both are stripped, as on GitHub, the words are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+from typing import Any
+
+from oreqa.visible import visible
+
+_BOX = "margin:.5em 0;padding:.1em 0 .1em .8em;border-left:3px solid rgba(128,128,128,.45);max-width:60em;line-height:1.5"
+_MARK = "background:rgba(255,196,0,.4);color:inherit;border-radius:2px;padding:0 .1em"
+_SMALL = "font-size:.86em;opacity:.75"
+_PREFORMATTED = "white-space:pre-wrap;overflow-wrap:anywhere"
+_ROWS = 3
+"""Rows that are shown to prove a computed answer."""
+
+
+def answer_html(answer: Mapping[str, Any], sure: str, source: str, notes: Sequence[str] = ()) -> str:
+    """An ``Answer.to_dict()`` with how ``sure`` it is, its ``source`` and ``notes``; sentence or block has it marked."""
+    block, computation, sentence = answer["block"], answer["computation"], answer["sentence"]
+    parts: list[str] = []
+    if answer["form"] == "block" and block:
+        parts = [_small(sure), *_pieces(block["pieces"], answer["start"], answer["end"])]
+    else:
+        parts = [f'<div dir="auto"><b>{_escaped(answer["text"])}</b> <span style="{_SMALL}">{_escaped(sure)}</span></div>']
+    if computation:
+        parts += [_text(row["text"]) for row in computation["rows"][:_ROWS]]
+        left = len(computation["rows"]) - _ROWS
+        parts += [_small(f"and {left:,} more")] if left > 0 else []
+    elif answer["form"] != "block" and answer["text"] != sentence["text"]:
+        parts.append(_marked(sentence, answer["start"], answer["end"]))
+    title = " > ".join(filter(None, (answer["title"], answer["heading"])))
+    parts.append(_small(source, title))
+    parts += [_small(note) for note in notes]
+    return _box(parts)
+
+
+def hit_html(hit: Mapping[str, Any], source: str) -> str:
+    """A hit as ``Reply.to_dict()`` has it: its sentence and its ``source``."""
+    title = " > ".join(filter(None, (hit["title"], hit["heading"])))
+    return _box([_text(hit["sentence"]["text"]), _small(source, title)])
+
+
+def note_html(text: str) -> str:
+    """A line that is no answer's."""
+    return f"<div>{_escaped(text)}</div>"
+
+
+def _box(parts: Sequence[str]) -> str:
+    return f'<div style="{_BOX}">{"".join(parts)}</div>'
+
+
+def _small(text: str, title: str = "") -> str:
+    """What stands beside an answer, and a title in its own direction."""
+    shown = f'<bdi dir="ltr">{_escaped(text)}</bdi>' + (f" · <bdi>{_escaped(title)}</bdi>" if title else "")
+    return f'<div style="{_SMALL};overflow-wrap:anywhere">{shown}</div>'
+
+
+def _text(text: str) -> str:
+    return f'<div dir="auto">{_escaped(text)}</div>'
+
+
+def _marked(stretch: Mapping[str, Any], start: int, end: int, style: str = "") -> str:
+    """A stretch of a document in which the characters from ``start`` to ``end`` of the document are marked."""
+    text: str = stretch["text"]
+    first, last = max(0, start - stretch["start"]), min(len(text), end - stretch["start"])
+    inner = _escaped(text, lines=bool(style))
+    if first < last:
+        before, answer, after = (_escaped(part, bool(style)) for part in (text[:first], text[first:last], text[last:]))
+        inner = f'{before}<mark style="{_MARK}">{answer}</mark>{after}'
+    styled = f' style="{style}"' if style else ""
+    return f'<div dir="auto"{styled}>{inner}</div>'
+
+
+def _pieces(pieces: Sequence[Mapping[str, Any]], start: int, end: int) -> Iterator[str]:
+    """The pieces of a block, with [...] where text between them was left out."""
+    for piece in pieces:
+        if piece["cut"]:
+            yield _small("[...]")
+        yield _marked(piece, start, end, _PREFORMATTED)
+
+
+def _escaped(text: str, lines: bool = True) -> str:
+    """A text that no page takes for more than a text. Line breaks and tabs are spaces to a page, but in a block's pieces."""
+    return escape(visible(text, lines=lines))

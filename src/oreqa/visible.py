@@ -1,0 +1,22 @@
+"""Texts as people can be shown them: what a terminal or a page would obey instead of showing becomes a mark."""
+
+from __future__ import annotations
+
+# What a terminal obeys, or what hides how a text reads: C0 and C1 controls, DEL, orders of direction; and what no encoding
+# holds, the halves of surrogate pairs that stand for bytes of file names.
+_BIDI = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_MARKS = {
+    **{code: 0x2400 + code for code in range(0x20)},
+    0x7F: 0x2421,
+    **dict.fromkeys((*range(0x80, 0xA0), *_BIDI, *range(0xD800, 0xE000)), 0xFFFD),
+    **dict.fromkeys((0x85, 0x2028, 0x2029), 0x2424),  # other line breaks
+}
+_LINES = {code: mark for code, mark in _MARKS.items() if chr(code) not in "\n\t"}
+
+
+def visible(text: str, lines: bool = False) -> str:
+    """A text without control characters: each becomes one mark, as ``␛`` for escape, so that no offset moves.
+
+    With ``lines``, line breaks and tabs stay.
+    """
+    return text.translate(_LINES if lines else _MARKS)
