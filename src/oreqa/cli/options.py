@@ -40,8 +40,20 @@ def _read_questions(file: Path | None) -> list[str] | None:
     return None if file is None else question_list(read_lines(file))
 
 
-def _needed_collections() -> list[str]:
-    return [str(need_index())]
+def _nothing() -> None:
+    """The default of an option that is not required and whose callback finds its value: completion asks for defaults."""
+
+
+def _needed_index(context: typer.Context, index: Path | None) -> Path | None:
+    return need_index() if index is None and not context.resilient_parsing else index
+
+
+def _named_index(context: typer.Context, index: Path | None) -> Path | None:
+    return new_index() if index is None and not context.resilient_parsing else index
+
+
+def _needed_collections(context: typer.Context, indexes: list[str] | None) -> list[str]:
+    return indexes or ([] if context.resilient_parsing else [str(need_index())])
 
 
 def _index_without_data(context: typer.Context, index: Path | None) -> Path | None:
@@ -95,10 +107,17 @@ class Option:
     as_json = Annotated[bool, typer.Option("--json", help="Print one JSON document, for programs.")]
 
     # Questions to an index
-    index = Annotated[Path, _index_option(metavar="DIR", default_factory=need_index, help="The index's folder.")]
+    index = Annotated[
+        Path, _index_option(metavar="DIR", default_factory=_nothing, callback=_needed_index, help="The index's folder.")
+    ]
     new_index = Annotated[
         Path,
-        _index_option(metavar="DIR", default_factory=new_index, help="The index's folder; created if it does not exist."),
+        _index_option(
+            metavar="DIR",
+            default_factory=_nothing,
+            callback=_named_index,
+            help="The index's folder; created if it does not exist.",
+        ),
     ]
     question = Annotated[str | None, typer.Argument(metavar="QUESTION", help="The question.", show_default=False)]
     questions = Annotated[Path | None, _questions_option()]
@@ -119,7 +138,8 @@ class Option:
         list[str],
         _index_option(
             metavar="[NAME=]DIR",
-            default_factory=_needed_collections,
+            default_factory=_nothing,
+            callback=_needed_collections,
             help="An index's folder; several are collections, each with its name.",
         ),
     ]
