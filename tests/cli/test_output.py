@@ -19,9 +19,10 @@ from rich.text import Text
 from typer.testing import CliRunner, Result
 
 import oreqa
-from oreqa.cli import app
+from oreqa.cli import app, output
 from oreqa.cli.console import Indented, unwrapped
-from oreqa.cli.output import one_line, print_json, visible
+from oreqa.cli.output import one_line, print_json, questions_of, visible
+from oreqa.errors import InputError
 
 # Clipboard, window title, link, clear screen; C1, next line, right-to-left override, line separator, tags of rich.
 HOSTILE = (
@@ -333,3 +334,79 @@ def test_a_file_of_questions_must_be_utf8(tmp_path: Path) -> None:
     refused = run("ask", "--questions", tmp_path / "q.txt", "--index", tmp_path / "kb")
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert "q.txt: line 2 is not UTF-8; save the file as UTF-8" in refused.stderr
+
+
+def piped(monkeypatch: pytest.MonkeyPatch, data: bytes | None, is_open: bool = False) -> None:
+    """Standard input is a pipe with this data, which its writer has closed or keeps open."""
+    reading, writing = os.pipe()
+    if data:
+        os.write(writing, data)
+    if not is_open:
+        os.close(writing)
+    monkeypatch.setattr(sys, "stdin", os.fdopen(reading))
+
+
+def test_questions_are_read_from_a_pipe(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    piped(monkeypatch, b" How long is it?\r\n")
+    assert questions_of(None, None) == ["How long is it?"]
+    piped(monkeypatch, b"How long is it?\n\nHow wide?")
+    assert questions_of(None, None) == ["How long is it?", "How wide?"]
+    (tmp_path / "questions.txt").write_text("How long is it?")
+    with (tmp_path / "questions.txt").open() as file:
+        monkeypatch.setattr(sys, "stdin", file)
+        assert questions_of(None, None) == ["How long is it?"]
+    for nothing in (b"", b"\n \n"):
+        piped(monkeypatch, nothing)
+        with pytest.raises(InputError, match=r"^standard input: it holds no question$"):
+            questions_of(None, None)
+    piped(monkeypatch, b"???")
+    with pytest.raises(InputError, match=r"^the question is empty$"):
+        questions_of(None, None)
+
+
+def test_standard_input_is_left_alone_where_nothing_is_piped(monkeypatch: pytest.MonkeyPatch) -> None:
+    piped(monkeypatch, None, is_open=True)
+    assert questions_of("How long is it?", None) == ["How long is it?"]
+    closed = io.StringIO()
+    closed.close()
+    for stdin in (None, closed, io.StringIO("How long?"), Path(os.devnull).open()):
+        monkeypatch.setattr(sys, "stdin", stdin)
+        with pytest.raises(InputError, match="give a question, or a file of questions"):
+            questions_of(None, None)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="other systems cannot tell whether a pipe holds something")
+def test_a_pipe_that_stays_silent_is_not_awaited_for_ever(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(output, "_QUIET_SECONDS", 0.01)
+    monkeypatch.setattr(output, "_LONGEST_WAIT", 0.01)
+    piped(monkeypatch, None, is_open=True)
+    with pytest.raises(InputError, match=r"no question came from standard input; give one, or wait .* --questions -$"):
+        questions_of(None, None)
+    assert capsys.readouterr().err == "waiting for a question from standard input; Ctrl-C ends it\n"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there is no pty")
+def test_a_terminal_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    import pty
+
+    _, terminal = pty.openpty()
+    monkeypatch.setattr(sys, "stdin", os.fdopen(terminal))
+    with pytest.raises(InputError, match="give a question"):
+        questions_of(None, None)
+
+
+def test_commands_answer_what_is_piped_in(tmp_path: Path, library: Path, fitted: Path) -> None:
+    assert run("index", library, "--index", tmp_path / "kb", "--model", fitted).exit_code == 0
+
+    def pipe(text: str, *words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "oreqa", *words, "--index", str(tmp_path / "kb"), "--json"]
+        return subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+
+    assert json.loads(pipe("waterproof tent\n", "search").stdout)["question"] == "waterproof tent"
+    rows = json.loads(pipe("tent\nboots\n", "ask", "--reader", "none").stdout)
+    assert [row["question"] for row in rows] == ["tent", "boots"]
+    refused = pipe("tent\nboots\n", "explain")
+    assert refused.stderr == "error: standard input holds 2 questions; explain one at a time\n"
+    assert pipe("", "ask").stderr == "error: standard input: it holds no question\n"

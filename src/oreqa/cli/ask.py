@@ -60,6 +60,8 @@ def ask(
 
     [bold]oreqa ask "How tall is the tower?"[/bold]
 
+    [bold]echo "How tall is the tower?" | oreqa ask[/bold]
+
     [bold]oreqa ask --questions questions.txt --index kb --json[/bold]
 
     [bold]oreqa ask --questions questions.txt --index kb --at-least 0.9[/bold]
@@ -69,6 +71,7 @@ def ask(
     from oreqa.answering.replies import reply_json
 
     texts = questions_of(question, questions, context.args)
+    are_many = questions is not None or len(texts) > 1
     conditions = parse_conditions(where or ())
     answerer = Answerer.load(
         index,
@@ -93,10 +96,10 @@ def ask(
         say(f"no document matches --where {' --where '.join(where)}" if where else empty, err=True)
     if as_json:
         rows = [reply_json(text, reply) for text, reply in zip(texts, replies, strict=True)]
-        print_json(rows[0] if questions is None else rows)
+        print_json(rows if are_many else rows[0])
         return
     for text, reply in zip(texts, replies, strict=True):
-        if questions is not None:
+        if are_many:
             print_question(text)
         _print_reply(reply)
     used = chosen_reader(quality, answerer.index.snapshot().settings.quality) if reader == "auto" else reader

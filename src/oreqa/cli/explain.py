@@ -10,6 +10,7 @@ from oreqa.cli.application import Command, Panel, app
 from oreqa.cli.hits import place_text
 from oreqa.cli.options import Option
 from oreqa.cli.output import model_or_none, one_line, parse_conditions, print_json, questions_of
+from oreqa.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -59,7 +60,9 @@ def explain(
     from oreqa.answering import Answerer
     from oreqa.answering.replies import explanation_json
 
-    (text,) = questions_of(question, None, context.args)
+    text, *others = questions_of(question, None, context.args)
+    if others:
+        raise InputError(f"standard input holds {1 + len(others)} questions; explain one at a time")
     answerer = Answerer.load(index, device, quality=quality, reader=model_or_none(reader), span_reranker=span_reranker)
     explanation = answerer.explain(text, expected, where=parse_conditions(where or ()))
     if as_json:

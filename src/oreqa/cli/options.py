@@ -119,7 +119,12 @@ class Option:
             help="The index's folder; created if it does not exist.",
         ),
     ]
-    question = Annotated[str | None, typer.Argument(metavar="QUESTION", help="The question.", show_default=False)]
+    question = Annotated[
+        str | None,
+        typer.Argument(
+            metavar="QUESTION", help="The question; without it, what is piped in, a question a line.", show_default=False
+        ),
+    ]
     questions = Annotated[Path | None, _questions_option()]
     read_questions = Annotated[
         Path | None,

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import select
+import stat
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -82,11 +85,41 @@ def read_lines(path: Path) -> list[str]:
     return lines
 
 
+def is_piped() -> bool:
+    """Whether standard input is a pipe or a file, and no terminal, nothing, or a stream of Python's own.
+
+    What is inherited from a program that never writes looks the same: raises InputError if nothing comes for long.
+    """
+    try:
+        descriptor = sys.stdin.fileno()
+        mode = os.fstat(descriptor).st_mode
+    except (AttributeError, OSError, ValueError):  # there is none, or it is closed
+        return False
+    if not (stat.S_ISFIFO(mode) or stat.S_ISREG(mode) or stat.S_ISSOCK(mode)):
+        return False
+    if os.name == "posix" and not select.select([descriptor], [], [], _QUIET_SECONDS)[0]:
+        say("waiting for a question from standard input; Ctrl-C ends it", err=True)
+        if not select.select([descriptor], [], [], _LONGEST_WAIT)[0]:
+            raise InputError("no question came from standard input; give one, or wait for it with --questions -")
+    return True
+
+
+_QUIET_SECONDS, _LONGEST_WAIT = 2.0, 30.0
+"""How long a question from a pipe is awaited before that is said, and after it."""
+
+
 def questions_of(question: str | None, file: Path | None, more_words: Sequence[str] = ()) -> list[str]:
-    """The question, or the questions of a file. Raises InputError for both, neither, a question without a letter or digit,
-    and one without quotes, whose other words are ``more_words``."""
+    """The question, or the questions of a file; without both, those that are piped in, a line each.
+
+    Raises InputError for both, none, a question without a letter or digit, and one without quotes, whose other words are
+    ``more_words``.
+    """
     if more_words:
         raise InputError(f'put the question in quotes: "{one_line(" ".join([question or "", *more_words]), 80)}"')
+    if question is None and file is None and is_piped():
+        question, *others = lines = read_lines(Path("-"))
+        if others:
+            return question_list(lines)
     if (question is None) == (file is None):
         raise InputError("give a question, or a file of questions with --questions" + (", not both" if file else ""))
     if file is not None:

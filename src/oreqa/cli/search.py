@@ -45,6 +45,7 @@ def search(
     from oreqa.index.search import Index
 
     texts = questions_of(question, questions, context.args)
+    are_many = questions is not None or len(texts) > 1
     conditions = parse_conditions(where or ())
     classifier, depth = chosen_reranking(hit_reranker, rerank_hits)
     rankings = Index.open(index, device).search(texts, max(k, depth), mode=mode, unit=unit, where=conditions)
@@ -55,13 +56,13 @@ def search(
         say(f"no document matches --where {' --where '.join(where)}", err=True)
     if as_json:
         rows = [ranking_json(text, hits, mode, unit) for text, hits in zip(texts, rankings, strict=True)]
-        print_json(rows[0] if questions is None else rows)
+        print_json(rows if are_many else rows[0])
         return
     for text, hits in zip(texts, rankings, strict=True):
-        if questions is not None:
+        if are_many:
             print_question(text)
         _print_ranking(hits, unit)
-        if questions is not None:
+        if are_many:
             say("")
 
 
