@@ -31,6 +31,7 @@ def __getattr__(name: str) -> Any:
         search,
         serve,
         show,
+        test,
     )
     from oreqa.cli.application import app
 

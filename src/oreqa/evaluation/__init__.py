@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from oreqa.evaluation.marks import measure_marks as measure_marks
     from oreqa.evaluation.marks import write_marks as write_marks
     from oreqa.evaluation.openqa import evaluate_openqa as evaluate_openqa
+    from oreqa.evaluation.outcomes import AskedQuestion as AskedQuestion
+    from oreqa.evaluation.outcomes import RegressionReport as RegressionReport
+    from oreqa.evaluation.regression import regression_test as regression_test
     from oreqa.evaluation.retrieval import evaluate_beir as evaluate_beir
     from oreqa.evaluation.retrieval import evaluate_recall as evaluate_recall
     from oreqa.evaluation.retrieval import evaluate_reqa as evaluate_reqa
