@@ -11,7 +11,7 @@ import typer
 
 from oreqa.cli.answers import render_answer
 from oreqa.cli.application import Command, Panel, app
-from oreqa.cli.hits import print_question, render_near
+from oreqa.cli.hits import no_match, print_question, render_near
 from oreqa.cli.options import Option, number_option
 from oreqa.cli.output import (
     model_or_none,
@@ -93,7 +93,7 @@ def ask(
         replies = [replace(reply, answers=tuple(filter(promise.covers, reply.answers))) for reply in replies]
     if not any(reply.hits for reply in replies):
         empty = f"{index} holds no documents; add some with: oreqa index PATH{index_option(index)}"
-        say(f"no document matches --where {' --where '.join(where)}" if where else empty, err=True)
+        say(no_match(where, answerer.index) if where else empty, err=True)
     if as_json:
         rows = [reply_json(text, reply) for text, reply in zip(texts, replies, strict=True)]
         print_json(rows if are_many else rows[0])

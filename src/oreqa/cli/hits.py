@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING
 from oreqa.cli.output import one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import RenderableType
 
     from oreqa.core import Hit, Passage
+    from oreqa.index.search import Index
 
 EXTRACT = 240
 """Characters of a passage that are shown around its best sentence."""
@@ -30,6 +33,19 @@ def shown_path(document: str) -> str:
     if home not in ("~", os.sep) and Path(path).is_relative_to(home):
         ways.append("~" + path[len(home) :])
     return min(ways, key=len) + mark + row
+
+
+def no_match(where: Sequence[str], index: Index) -> str:
+    """That no document fulfils the conditions, and for a path the folders that the index has documents of."""
+    from oreqa.index.folders import indexed_folders
+
+    line = f"no document matches --where {' --where '.join(where)}"
+    folders = indexed_folders(index.snapshot().select) if any(each.startswith("path=") for each in where) else []
+    listed = ", ".join(map(shown_path, folders[:_MOST_FOLDERS])) + (", ..." if len(folders) > _MOST_FOLDERS else "")
+    return f"{line}; folders are: {listed}" if folders else line
+
+
+_MOST_FOLDERS = 20
 
 
 def place_text(passage: Passage, offset: int) -> str:

@@ -17,6 +17,7 @@ import typer
 
 from oreqa.arguments import question_list
 from oreqa.errors import InputError, OreqaError
+from oreqa.paths import full_path
 from oreqa.visible import visible as visible
 
 _UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -55,8 +56,15 @@ def parse_conditions(where: Sequence[str]) -> list[tuple[str, str]]:
         name, sign, value = need_text(condition, "--where").partition("=")
         if not sign or not name:
             raise InputError(f"--where {one_line(condition, 80)!r}: write it as field=value, as in --where language=en")
-        pairs.append((name, value))
+        pairs.append((name, _from_here(value) if name == "path" else value))
     return pairs
+
+
+def _from_here(path: str) -> str:
+    """A path, whole if it begins at the current folder or at home; others may begin anywhere."""
+    if path.partition("/")[0] not in (".", "..", "~"):
+        return path
+    return str(full_path(Path(os.path.expanduser(path))))  # noqa: PTH111  (Path's raises where there is no home)
 
 
 def need_text(text: str, what: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from oreqa.cli.application import Command, Panel, app
-from oreqa.cli.hits import print_question, render_hit
+from oreqa.cli.hits import no_match, print_question, render_hit
 from oreqa.cli.options import Option
 from oreqa.cli.output import parse_conditions, print_json, questions_of, say
 
@@ -48,12 +48,13 @@ def search(
     are_many = questions is not None or len(texts) > 1
     conditions = parse_conditions(where or ())
     classifier, depth = chosen_reranking(hit_reranker, rerank_hits)
-    rankings = Index.open(index, device).search(texts, max(k, depth), mode=mode, unit=unit, where=conditions)
+    opened = Index.open(index, device)
+    rankings = opened.search(texts, max(k, depth), mode=mode, unit=unit, where=conditions)
     if (scorer := load_hit_reranker(classifier, device)) is not None:
         rankings = reranked_hits(scorer, texts, rankings, depth)
     rankings = [hits[:k] for hits in rankings]
     if where and not any(rankings):
-        say(f"no document matches --where {' --where '.join(where)}", err=True)
+        say(no_match(where, opened), err=True)
     if as_json:
         rows = [ranking_json(text, hits, mode, unit) for text, hits in zip(texts, rankings, strict=True)]
         print_json(rows if are_many else rows[0])

@@ -16,6 +16,7 @@ from oreqa.arguments import Conditions
 from oreqa.core import Document, Passage, Place, Sentence
 from oreqa.corpus.splitter import SPLITTER_VERSION
 from oreqa.errors import IndexStateError, InputError
+from oreqa.index.folders import path_filter
 from oreqa.index.generations import DOCUMENTS, damage_message, damaged_files, with_newest
 from oreqa.index.store import chunks, open_documents
 from oreqa.paths import full_path
@@ -70,8 +71,7 @@ def document_hash(document: Document, passages: Iterable[Passage] | None) -> byt
 def field_filter(where: Conditions) -> tuple[str, list[str]]:
     """SQL condition on documents that have one of its values in every field, and its parameters.
 
-    ``title`` and ``path`` are fields of every document, and ``document_id``, beside a column of that name. In a path *
-    and ? are wildcards, unless a backslash stands before them; all else is itself.
+    ``title`` and ``path`` are fields of every document, and ``document_id``, beside a column of that name.
     """
     parts: list[str] = ["1"]
     parameters: list[str] = []
@@ -82,9 +82,9 @@ def field_filter(where: Conditions) -> tuple[str, list[str]]:
             _check_condition(name, value)
         marks = ", ".join("?" * len(values))
         if name == "path":
-            groups = [f"({' OR '.join(['source GLOB ?'] * len(group))})" for group in chunks(values, _GROUP)]
-            parts.append(f"({' OR '.join(groups)})")
-            parameters += map(_glob, values)
+            condition, of_paths = path_filter(values)
+            parts.append(condition)
+            parameters += of_paths
         elif name == "title":
             parts.append(f"title IN ({marks})")
             parameters += values
@@ -95,11 +95,6 @@ def field_filter(where: Conditions) -> tuple[str, list[str]]:
                 parts[-1] = f"({parts[-1]} OR document_id(documents.key) IN ({marks}))"
                 parameters += values
     return " AND ".join(parts), parameters
-
-
-def _glob(pattern: str) -> str:
-    """A path with * and ? in SQLite's pattern language, in which a bracket begins a class of characters."""
-    return re.sub(r"\\([*?\\])|(\[)", lambda match: f"[{match[1] or match[2]}]", pattern)
 
 
 def _check_condition(name: str, value: str) -> None:
@@ -125,8 +120,6 @@ def check_fields(database: sqlite3.Connection, where: Conditions) -> None:
 _FIELDS_LISTED = 30
 _LONGEST_CONDITION = 4096
 _MOST_VALUES = 1000
-_GROUP = 100
-"""Patterns in one pair of brackets: SQLite takes no expression that is 1,000 levels deep, and each OR is a level."""
 
 
 def _is_utf8(text: str) -> bool:

@@ -94,7 +94,9 @@ def document_router(collections: Mapping[str, ServedCollection], catalog: Catalo
         collection: In = None,
         after: Annotated[str | None, Query(pattern="^[0-9a-f]{16}$")] = None,
         limit: Annotated[int, Query(ge=1, le=MOST_LISTED)] = 100,
-        path: Annotated[str | None, Query(max_length=1000, description="only of this path; * and ? are wildcards")] = None,
+        path: Annotated[
+            str | None, Query(max_length=1000, description="only of this file or folder; * and ? are wildcards")
+        ] = None,
     ) -> Response:
         """The documents of a collection, in the order of their files."""
         name = collection or next(iter(collections))

@@ -28,11 +28,7 @@ export function routeAddress({ document, explain, ...route }) {
 export function askBody({ question, collection, only, folder, field, value }) {
 	const where = {};
 	if (only) where.document_id = only.slice(0, 16); // then its name
-	else if (/[*?]/.test(folder)) where.path = folder;
-	else if (folder) {
-		const path = folder.replace(/\/+$/, "").replace(/\\/g, "\\$&");
-		where.path = [path, `${path}/*`, `*/${path}`, `*/${path}/*`];
-	}
+	else if (folder) where.path = folder;
 	if (field && value) where[field] = value;
 	return { question, where, ...(collection && { collection }) };
 }

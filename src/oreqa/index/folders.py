@@ -1,0 +1,50 @@
+"""Conditions on the paths of documents: files, folders and wildcards; and the folders that an index has documents of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from oreqa.index.store import chunks
+
+_ESCAPED = re.compile(r"\\([*?\\])")
+_GROUP = 100
+"""Patterns in one pair of brackets: SQLite takes no expression that is 1,000 levels deep, and each OR is a level."""
+
+
+def path_filter(values: Sequence[str]) -> tuple[str, list[str]]:
+    """SQL condition on documents whose file has one of these paths or lies in one of these folders, and its parameters.
+
+    A path is whole, or the end of one: ``guide.md`` and ``manuals/bikes`` match in every folder. In a path * and ? are
+    wildcards, unless a backslash stands before them; a path with one must match from its beginning to its end.
+    """
+    patterns, parameters = zip(*map(_path_condition, values), strict=True)
+    groups = [f"({' OR '.join(group)})" for group in chunks(patterns, _GROUP)]
+    return f"({' OR '.join(groups)})", list(parameters)
+
+
+def _path_condition(value: str) -> tuple[str, str]:
+    if re.search(r"[*?]", _ESCAPED.sub("", value)):
+        return "source GLOB ?", _glob(value)
+    path = _ESCAPED.sub(r"\1", value)
+    names = path.removeprefix("./").rstrip("/")
+    if path.startswith("/"):
+        return "instr(source || '/', ?) = 1", f"{names}/"
+    return "instr('/' || source || '/', ?) > 0", f"/{names}/"
+
+
+def _glob(pattern: str) -> str:
+    """A path with * and ? in SQLite's pattern language, in which a bracket begins a class of characters."""
+    return re.sub(r"\\([*?\\])|(\[)", lambda match: f"[{match[1] or match[2]}]", pattern)
+
+
+def indexed_folders(select: Callable[[str], Iterable[tuple[Any, ...]]]) -> list[str]:
+    """The folders that hold a document's file, in order. ``select`` is that of a snapshot.
+
+    Examples:
+        >>> indexed_folders(lambda query: [("/docs/a/x.md",), ("/docs/a/y.md",), ("/docs/z.md",), ("text-1",)])
+        ['/docs', '/docs/a']
+    """
+    sources = (str(source) for (source,) in select("SELECT DISTINCT source FROM documents"))
+    return sorted({source.rpartition("/")[0] or "/" for source in sources if "/" in source})
