@@ -42,16 +42,17 @@ def ask(kb: Path, *arguments: object) -> Result:
 
 def test_the_quality_is_the_argument_else_the_variable_else_fast(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put_large_encoder(tiny)
-    assert (chosen_reader(), chosen_reader("best")) == ("minilm-reader", "mpnet-reader")
+    assert (chosen_reader("auto"), chosen_reader("auto", "best")) == ("minilm-reader", "mpnet-reader")
     monkeypatch.setenv("OREQA_QUALITY", "best")
-    assert (chosen_reader(), chosen_reader("fast")) == ("mpnet-reader", "minilm-reader")
+    assert (chosen_reader("auto"), chosen_reader("auto", "fast")) == ("mpnet-reader", "minilm-reader")
     monkeypatch.setenv("OREQA_QUALITY", "")
-    assert chosen_reader() == "minilm-reader"
+    assert chosen_reader("auto") == "minilm-reader"
     monkeypatch.setenv("OREQA_QUALITY", "good")
     with pytest.raises(InputError, match=r"^OREQA_QUALITY: there is no quality 'good': choose fast or best$"):
-        chosen_reader()
+        chosen_reader("auto")
     with pytest.raises(InputError, match=r"^there is no quality '': choose fast or best$"):
-        chosen_reader("")
+        chosen_reader("auto", "")
+    assert (chosen_reader("other"), chosen_reader(None)) == ("other", None)
 
 
 def test_best_without_its_model_says_how_to_get_it(kb: Path) -> None:

@@ -29,7 +29,7 @@ from oreqa.index.snapshot import Snapshot
 from oreqa.index.spelling import misspelt, with_words
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.fitted import Calibration
-from oreqa.models.names import CLASSIFIER
+from oreqa.models.names import CLASSIFIER, shown_name
 from oreqa.models.reader.reader import Reader
 from oreqa.processes import OfOneProcess
 
@@ -42,6 +42,7 @@ class Answerer(OfOneProcess):
     """Answers questions from one index: with spans of the best ``passages`` if it has a ``reader``, else with sentences.
 
     Threads may share it, processes may not. ``load`` opens index and models; ``close`` it then, or load it in a ``with``.
+    ``reader_name`` is what loads its reader again.
 
     Examples:
         >>> with Answerer.load("kb") as answerer:
@@ -72,6 +73,7 @@ class Answerer(OfOneProcess):
         chosen, self.rerank_hits = chosen_reranking(hit_reranker, rerank_hits)
         self.hit_reranker = CrossEncoder(chosen, kind=CLASSIFIER) if isinstance(chosen, str) else chosen
         self.reader, self.span_reranker = reader, span_reranker
+        self.reader_name = None if reader is None else shown_name(reader.folder.path)
         self._combination = combination
         self.passages = PASSAGES_TOP_K if passages is None else count(passages, "the number of passages to read")
         self._calibration, self._opened_index = calibration, False
@@ -134,14 +136,11 @@ class Answerer(OfOneProcess):
         Raises IndexStateError if the index cannot be searched, ModelError if a model cannot be loaded, InputError for a
         model, a quality or a number that no stage would use, and for damaged marks.
         """
-        if reader != "auto" and quality is not None:
-            raise InputError(f"the quality {quality} chooses a reader: leave it or the reader {reader} out")
         check_stages(reader, span_reranker)
         hit_reranker, rerank_hits = chosen_reranking(hit_reranker, rerank_hits)
         index = Index.open(folder, device)
         try:
-            if reader == "auto":
-                reader = chosen_reader(quality, index.snapshot().settings.quality)
+            reader = chosen_reader(reader, quality, index.snapshot().settings.quality)
             # The models are compiled side by side: a question asked alone waits for little else.
             with ThreadPoolExecutor(max_workers=2) as pool:
                 loading = None if reader is None else pool.submit(Reader, reader, device=device)
@@ -153,7 +152,7 @@ class Answerer(OfOneProcess):
         except BaseException:
             index.close()
             raise
-        answerer._opened_index = True
+        answerer._opened_index, answerer.reader_name = True, None if reader is None else str(reader)
         return answerer
 
     @overload

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TypeVar
 
 from oreqa.arguments import count, share
@@ -16,11 +17,17 @@ QUALITY_VARIABLE = "OREQA_QUALITY"
 Classifier = TypeVar("Classifier")
 
 
-def chosen_reader(quality: str | None = None, of_index: str | None = None) -> str:
-    """The name of the reader for a ``quality``. Left out, it is that of $OREQA_QUALITY, else of the index, else ``fast``.
+def chosen_reader(reader: str | Path | None, quality: str | None = None, of_index: str | None = None) -> str | Path | None:
+    """The reader that is named, or for "auto" that of a ``quality``. Left out, it is that of $OREQA_QUALITY, else of the
+    index, else ``fast``.
 
-    Raises InputError for an unknown quality, ModelError if ``best`` lacks the model that its reader is stored over.
+    Raises InputError for an unknown quality, and for one beside a reader that is named, ModelError if ``best`` lacks the
+    model that its reader is stored over.
     """
+    if reader != "auto":
+        if quality is not None:
+            raise InputError(f"the quality {quality} chooses a reader: leave it or the reader {reader} out")
+        return reader
     name = os.environ.get(QUALITY_VARIABLE) or of_index or "fast" if quality is None else quality
     if name not in QUALITIES:
         source = f"{QUALITY_VARIABLE}: " if quality is None else ""

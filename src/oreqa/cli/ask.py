@@ -67,7 +67,6 @@ def ask(
     [bold]oreqa ask --questions questions.txt --index kb --at-least 0.9[/bold]
     """
     from oreqa.answering import Answerer
-    from oreqa.answering.choices import chosen_reader
     from oreqa.answering.replies import reply_json
 
     texts = questions_of(question, questions, context.args)
@@ -102,13 +101,13 @@ def ask(
         if are_many:
             print_question(text)
         _print_reply(reply)
-    used = chosen_reader(quality, answerer.index.snapshot().settings.quality) if reader == "auto" else reader
+    used = answerer.reader_name
     if used in ENGLISH and (unanswered := [text for text, reply in zip(texts, replies, strict=True) if not reply.answers]):
         _mention_language(unanswered, used)
     if reader == "auto" and used == DEFAULT_READER and quality is None and not all(reply.answers for reply in replies):
         _mention_best()
     if any(reply.answers and not reply.calibrated for reply in replies):
-        options = (("--reader", used), ("--reranker", span_reranker))
+        options = (("--reader", used or "none"), ("--reranker", span_reranker))
         models = "".join(f" {option} {name}" for option, name in options if name is not None)
         say(f"these models give no probability here; fit one on questions: oreqa fit{index_option(index)}{models}", err=True)
 

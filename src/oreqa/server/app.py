@@ -16,6 +16,7 @@ from starlette.responses import Response
 from oreqa.answering.reply import Reply
 from oreqa.errors import OreqaError
 from oreqa.index.generations import generation_number
+from oreqa.models.names import shown_name
 from oreqa.server.ask import ask_router
 from oreqa.server.batching import ModelThread
 from oreqa.server.catalog import Catalog
@@ -175,7 +176,7 @@ def _status_of(collection: ServedCollection) -> dict[str, Any]:
             "passages": len(snapshot.passage_ids),
             "sentences": len(snapshot.sentence_ids),
             "model": snapshot.settings.model,
-            "reader": None if reader is None else reader.folder.path.name,
+            "reader": None if reader is None else shown_name(reader.folder.path),
             "reads": collection.answerer.passages if collection.answerer.reader else None,
             "calibrated": calibration is not None,
             "threshold": lowest,

@@ -82,7 +82,7 @@ def open_collections(
     readers: dict[str | Path | None, Reader | None] = {}
 
     def reader_of(index: Index) -> str | Path | None:
-        return chosen_reader(quality, index.snapshot().settings.quality) if reader == "auto" else reader
+        return chosen_reader(reader, quality, index.snapshot().settings.quality)
 
     try:
         for name, folder in folders.items():
