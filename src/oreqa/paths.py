@@ -1,4 +1,4 @@
-"""Paths that begin in the working folder, the index that is meant where none is named, and the cache's folder."""
+"""Paths that begin in the working folder, the index where none is named, files by the keys of documents, the cache."""
 
 from __future__ import annotations
 
@@ -54,6 +54,15 @@ def index_option(folder: Path) -> str:
 
 INDEX_HERE = ".oreqa"
 """Folder of a folder's own index."""
+
+
+def file_of(key: str) -> Path:
+    """Return the file of a document by its key. A # stands before the name of a row in it, if it is not part of the file's
+    name: the disk is asked."""
+    if "#" not in key:
+        return Path(key)
+    ends = [*(end for end, character in enumerate(key) if character == "#"), len(key)]
+    return Path(key[: next((end for end in ends if os.path.isfile(key[:end])), ends[0])])  # noqa: PTH113
 
 
 def cache_folder() -> Path:

@@ -28,6 +28,7 @@ def __getattr__(name: str) -> Any:
         mcp,
         mine,
         models,
+        remove,
         search,
         serve,
         show,
