@@ -48,7 +48,10 @@ def need_index() -> Path:
 
 def index_option(folder: Path) -> str:
     """Return how a command that is shown to people names an index: ``" --index kb"``, empty where it need not."""
-    is_default = os.path.abspath(folder) == os.path.abspath(new_index())  # noqa: PTH100  (as links are named)
+    try:
+        is_default = full_path(folder) == full_path(new_index())
+    except InputError:  # the working folder is gone
+        is_default = folder == new_index()
     return "" if is_default else f" --index {folder}"
 
 

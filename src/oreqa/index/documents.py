@@ -18,6 +18,7 @@ from oreqa.corpus.splitter import SPLITTER_VERSION
 from oreqa.errors import IndexStateError, InputError
 from oreqa.index.folders import path_filter
 from oreqa.index.generations import DOCUMENTS, damage_message, damaged_files, with_newest
+from oreqa.index.revisions import State, file_state
 from oreqa.index.store import chunks, open_documents
 from oreqa.paths import full_path
 
@@ -192,6 +193,14 @@ def stored_layout(select: Callable[[str, Sequence[object]], list[tuple[Any, ...]
     is_kept = select("SELECT 1 FROM sqlite_master WHERE name = ?", ("layouts",))
     rows = select("SELECT packed FROM layouts WHERE document = ?", (document,)) if is_kept else []
     return bytes(rows[0][0]) if rows else b""
+
+
+def stored_state(select: Callable[[str, Sequence[object]], list[tuple[Any, ...]]], key: str) -> tuple[str, State]:
+    """The source of a document, and whether that is still as it was indexed. ``select`` is that of a snapshot."""
+    query = "SELECT source, gone, revision FROM documents LEFT JOIN sources ON path = source WHERE key = ?"
+    for source, gone, revision in select(query, (key,)):
+        return source, "gone" if gone else file_state(source, revision)
+    return key, "none"
 
 
 _FIRST_PASSAGES = 10
