@@ -18,6 +18,7 @@ def __getattr__(name: str) -> Any:
     from oreqa.cli import (  # noqa: F401
         adapt,
         ask,
+        chat,
         compare,
         evaluate,
         explain,
@@ -28,7 +29,6 @@ def __getattr__(name: str) -> Any:
         mcp,
         mine,
         models,
-        remove,
         search,
         serve,
         show,

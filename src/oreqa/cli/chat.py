@@ -1,0 +1,152 @@
+"""``oreqa chat``: a prompt that stays loaded, one question a line, which understands follow-up questions."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from oreqa.cli.application import Command, Panel, app
+from oreqa.cli.ask import print_reply
+from oreqa.cli.hits import print_question
+from oreqa.cli.options import Option, number_option
+from oreqa.cli.output import counted, model_or_none, one_line, parse_conditions, print_json, questions_of, say
+from oreqa.errors import InputError, OreqaError
+
+if TYPE_CHECKING:
+    from oreqa.answering.answerer import Answerer
+
+PROMPT = "? "
+
+HELP = """\
+QUESTION            ask it; one that refers to the question before, as "And the price?", is completed by it
+!QUESTION           ask it as it stands
+/where FIELD=VALUE  ask only documents with field=value from now on; several add up
+/where              ask all documents again
+/help               show this
+exit, Ctrl-D        end; Ctrl-C stops a question"""
+
+
+@app.command(cls=Command, rich_help_panel=Panel.ASK)
+def chat(
+    index: Option.index,
+    k: Annotated[int, number_option("-k", max=100, help="How many answers at most.")] = 3,
+    where: Option.where = None,
+    threshold: Option.lowest_confidence = None,
+    quality: Option.quality = None,
+    reader: Option.answering_reader = "auto",
+    device: Option.device = "cpu",
+    precision: Option.precision = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON a question, for programs.")] = False,
+) -> None:
+    """Ask one question after another: the models stay loaded, and answers come at once.
+
+    A follow-up question, as "What about the TX-7?" or "And what does it cover?", is completed by the question before, and
+    "asked as" shows how. !QUESTION asks it as it stands; /help lists what else there is. Questions are kept nowhere: the
+    history of the arrow keys ends with the prompt. Questions can come from a pipe, too, one a line.
+
+    [bold]oreqa chat --index kb[/bold]
+    """
+    from oreqa.answering import Answerer
+
+    is_person = sys.stdin is not None and sys.stdin.isatty()
+    conditions = parse_conditions(where or ())
+    with Answerer.load(index, device, quality=quality, reader=model_or_none(reader)) as answerer:
+        if is_person and not as_json:
+            passages = counted(answerer.index.counts()["passages"], "passage")
+            say(f"{index}: {passages}. One question a line; /help explains, Ctrl-D ends.")
+        conversation = _Conversation(answerer, k, threshold, conditions, as_json)
+        failures = [conversation.take(line) for line in _lines(is_person)].count(False)
+    if failures and not is_person:
+        raise typer.Exit(2)
+
+
+def _lines(is_person: bool) -> Iterator[str]:
+    """The lines that are typed, or piped, up to their end or "exit"; Ctrl-C at the prompt drops what was typed."""
+    if is_person:
+        with suppress(ImportError):  # edits the line and recalls earlier ones, in memory alone
+            import readline  # noqa: F401
+    while True:
+        try:
+            line = input(PROMPT) if is_person else sys.stdin.readline()
+        except EOFError:
+            say("")
+            return
+        except KeyboardInterrupt:
+            if not is_person:
+                raise
+            say("")
+            continue
+        except UnicodeDecodeError:
+            raise InputError("standard input: it is not UTF-8; save the questions as UTF-8") from None
+        if line.strip().casefold() in ("exit", "quit", "/exit", "/quit") or (not line and not is_person):
+            return
+        if line.strip():
+            yield line.strip()
+
+
+class _Conversation:
+    """What is carried from question to question: the one before, as it was asked, and the conditions on documents."""
+
+    def __init__(
+        self,
+        answerer: Answerer,
+        k: int,
+        threshold: float | None,
+        conditions: Sequence[tuple[str, str]],
+        as_json: bool,
+    ) -> None:
+        self.answerer, self.k, self.threshold, self.as_json = answerer, k, threshold, as_json
+        self.conditions = list(conditions)
+        self.before: str | None = None
+
+    def take(self, line: str) -> bool:
+        """Answer a line. False if it cannot be answered, which is said; Ctrl-C stops it."""
+        try:
+            if line.startswith("/"):
+                self._obey(line)
+            else:
+                self._ask(line)
+        except OreqaError as error:
+            say(f"error: {error}", err=True, colour="red")
+            if self.as_json:
+                print_json({"error": {"message": str(error), "exit_code": error.exit_code}}, indent=None)
+            return False
+        except KeyboardInterrupt:
+            if not sys.stdin.isatty():
+                raise
+            say("stopped", err=True)
+        return True
+
+    def _obey(self, line: str) -> None:
+        command, _, rest = line.partition(" ")
+        if command == "/help":
+            for text in HELP.splitlines():
+                say(text, err=self.as_json)
+        elif command == "/where":
+            self.conditions = [*self.conditions, *parse_conditions([rest.strip()])] if rest.strip() else []
+            told = ", ".join(f"{name}={value}" for name, value in self.conditions)
+            say(f"only documents with {told}" if told else "all documents", err=True)
+        else:
+            raise InputError(f"there is no command {one_line(command, 40)}; /help lists them")
+
+    def _ask(self, line: str) -> None:
+        from oreqa.answering.follow_up import completed_question
+        from oreqa.answering.replies import reply_json
+
+        (question,) = questions_of(line.removeprefix("!").strip(), None)
+        completed = None if line.startswith("!") or self.before is None else completed_question(question, self.before)
+        asked = completed or question
+        reply = self.answerer.reply(asked, self.k, where=self.conditions, threshold=self.threshold)
+        self.before = asked
+        if self.as_json:
+            print_json({**reply_json(question, reply), "asked_as": asked}, indent=None)
+            return
+        if not sys.stdin.isatty():
+            print_question(question)
+        if completed is not None:
+            say(f"asked as: {asked}", colour="cyan")
+        print_reply(reply)

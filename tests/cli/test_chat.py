@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from oreqa import Answer, Passage, Sentence
+from oreqa.answering.answerer import Answerer
+from oreqa.answering.reply import Reply
+from oreqa.cli import app
+from oreqa.cli.chat import PROMPT, _lines
+from oreqa.errors import InputError
+
+
+class _Answering:
+    """Answers every question with itself, as a loaded answerer would."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, Any]] = []
+        self.index = self
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def counts(self) -> dict[str, int]:
+        return {"passages": 3}
+
+    def reply(self, question: str, k: int, *, where: Any, threshold: float | None) -> Reply:
+        if "broken" in question:
+            raise InputError("it cannot be asked")
+        self.asked.append((question, list(where)))
+        passage = Passage("a.md", "", "", question, 0, len(question), (Sentence(question, 0, len(question)),))
+        return Reply((Answer(question, 0, len(question), 0.9, passage.sentences[0], passage, 1.0, {}),), ())
+
+
+@pytest.fixture
+def answering(monkeypatch: pytest.MonkeyPatch) -> _Answering:
+    loaded = _Answering()
+    monkeypatch.setattr(Answerer, "load", lambda *arguments, **settings: loaded)
+    return loaded
+
+
+def chat(lines: str, *arguments: object) -> Result:
+    return CliRunner().invoke(app, ["chat", "--index", "kb", *map(str, arguments)], input=lines)
+
+
+def test_follow_ups_are_completed_and_shown(answering: _Answering, tmp_path: Path) -> None:
+    told = chat("How long is the warranty of the TX-5?\n\nAnd what does it cover?\n!What about the TX-7?\nexit\nNo?\n")
+    assert told.exit_code == 0, told.stderr
+    assert [question for question, _ in answering.asked] == [
+        "How long is the warranty of the TX-5?",
+        "what does the warranty of the TX-5 cover?",
+        "What about the TX-7?",
+    ]
+    lines = told.stdout.splitlines()
+    assert lines[:2] == ["How long is the warranty of the TX-5?", "sure 90% How long is the warranty of the TX-5?"]
+    assert [line for line in lines if line.startswith("asked as")] == ["asked as: what does the warranty of the TX-5 cover?"]
+    assert "/help" not in told.stdout  # a pipe sees answers alone
+
+
+def test_conditions_hold_until_they_are_dropped(answering: _Answering) -> None:
+    lines = "One thing?\n/where a=1\nTwo things?\n/where b=2\nThree things?\n/where\nFour things?\n"
+    told = chat(lines, "--where", "c=3")
+    assert [conditions for _, conditions in answering.asked] == [
+        [("c", "3")],
+        [("c", "3"), ("a", "1")],
+        [("c", "3"), ("a", "1"), ("b", "2")],
+        [],
+    ]
+    assert told.stderr.splitlines()[-1] == "all documents"
+
+
+def test_what_cannot_be_asked_is_said_and_the_next_is_asked(answering: _Answering) -> None:
+    told = chat("broken\n???\n/nope\n/where x\nHow long?\n/help\n")
+    assert told.exit_code == 2
+    assert [line.partition(";")[0] for line in told.stderr.splitlines()] == [
+        "error: it cannot be asked",
+        "error: the question is empty",
+        "error: there is no command /nope",
+        "error: --where 'x': write it as field=value, as in --where language=en",
+    ]
+    assert [question for question, _ in answering.asked] == ["How long?"]
+    assert "!QUESTION" in told.stdout
+
+
+def test_programs_get_a_line_a_question(answering: _Answering) -> None:
+    told = chat("How long is the warranty of the TX-5?\nWhat about the TX-7?\nbroken\n", "--json")
+    rows = [json.loads(line) for line in told.stdout.splitlines()]
+    assert [row.get("asked_as") for row in rows] == [
+        "How long is the warranty of the TX-5?",
+        "How long is the warranty of the TX-7?",
+        None,
+    ]
+    assert (rows[1]["question"], rows[2]["error"]["exit_code"]) == ("What about the TX-7?", 2)
+
+
+def _typed(*typed: str | type[BaseException]) -> Callable[[str], str]:
+    left = list(typed)
+
+    def type_next(prompt: str) -> str:
+        assert prompt == PROMPT
+        line = left.pop(0)
+        if isinstance(line, str):
+            return line
+        raise line
+
+    return type_next
+
+
+def test_ctrl_c_drops_the_line_and_ctrl_d_ends(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("builtins.input", _typed("One? ", KeyboardInterrupt, "", "Two?", EOFError, "Three?"))
+    assert list(_lines(True)) == ["One?", "Two?"]
+    monkeypatch.setattr("builtins.input", _typed("One?", "Quit", "Two?"))
+    assert list(_lines(True)) == ["One?"]
+
+
+def test_ctrl_c_stops_a_question_at_the_prompt(answering: _Answering, monkeypatch: pytest.MonkeyPatch) -> None:
+    from oreqa.cli.chat import _Conversation
+
+    def stop(*arguments: object, **settings: object) -> Reply:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(answering, "reply", stop)
+    conversation = _Conversation(answering, 3, None, (), False)  # type: ignore[arg-type]
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    assert conversation.take("How long?")
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: False, raising=False)
+    with pytest.raises(KeyboardInterrupt):
+        conversation.take("How long?")
