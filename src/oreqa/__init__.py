@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from oreqa.index.coverage import Report as Report
     from oreqa.index.in_memory import index_documents as index_documents
     from oreqa.index.ingest import index_files as index_files
+    from oreqa.index.removal import remove_documents as remove_documents
     from oreqa.index.search import Index as Index
     from oreqa.index.store import Settings as Settings
     from oreqa.models.cross_encoder.cross_encoder import CrossEncoder as CrossEncoder

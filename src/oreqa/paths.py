@@ -1,4 +1,4 @@
-"""Paths that begin in the working folder, the index that is meant where none is named, and the cache's folder."""
+"""Paths that begin in the working folder, the index where none is named, files by the keys of documents, the cache."""
 
 from __future__ import annotations
 
@@ -48,12 +48,24 @@ def need_index() -> Path:
 
 def index_option(folder: Path) -> str:
     """Return how a command that is shown to people names an index: ``" --index kb"``, empty where it need not."""
-    is_default = os.path.abspath(folder) == os.path.abspath(new_index())  # noqa: PTH100  (as links are named)
+    try:
+        is_default = full_path(folder) == full_path(new_index())
+    except InputError:  # the working folder is gone
+        is_default = folder == new_index()
     return "" if is_default else f" --index {folder}"
 
 
 INDEX_HERE = ".oreqa"
 """Folder of a folder's own index."""
+
+
+def file_of(key: str) -> Path:
+    """Return the file of a document by its key. A # stands before the name of a row in it, if it is not part of the file's
+    name: the disk is asked."""
+    if "#" not in key:
+        return Path(key)
+    ends = [*(end for end, character in enumerate(key) if character == "#"), len(key)]
+    return Path(key[: next((end for end in ends if os.path.isfile(key[:end])), ends[0])])  # noqa: PTH113
 
 
 def cache_folder() -> Path:

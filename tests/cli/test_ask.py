@@ -141,3 +141,31 @@ def test_other_languages_than_the_models_are_said_once(tmp_path: Path, library: 
             f"{said}, and minilm-reader has learned English: see --reader and oreqa index --model"
         ]
     assert "English" not in run("ask", "How deep do whales dive?", "--index", kb, "--threshold", 1).stderr
+
+
+def test_files_that_are_not_as_they_were_indexed_are_named(kb: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(library.parent)
+    asked = ("ask", "drones sting", "--index", "kb", "--reader", "none", "--threshold", 0, "-k", 9)
+
+    def file_of_bees() -> set[str]:
+        answers = json.loads(run(*asked, "--json").stdout)["answers"]
+        return {answer["file"] for answer in answers if answer["document"].endswith("bees.txt")}
+
+    assert file_of_bees() == {"same"}
+    assert "the file" not in run(*asked).stdout
+    (library / "bees.txt").write_text("Drones have no sting at all.")
+    assert file_of_bees() == {"changed"}
+    note = "     the file was changed after it was indexed; to read it again: oreqa index library/bees.txt --index kb\n"
+    monkeypatch.setenv("COLUMNS", "200")
+    assert run(*asked).stdout.count(note) == 1
+    (library / "bees.txt").unlink()
+    assert file_of_bees() == {"gone"}
+    note = "the file is gone, or no longer says so; to remove this: oreqa index library/bees.txt --index kb --prune\n"
+    assert run(*asked).stdout.count(note) == 1
+    assert run("index", "library/bees.txt", "--index", "kb", "--prune").exit_code == 0
+    assert file_of_bees() == set()
+    index_documents("memory", "Drones have no sting.")
+    answers = json.loads(
+        run("ask", "drones sting", "--index", "memory", "--reader", "none", "--threshold", 0, "--json").stdout
+    )
+    assert answers["answers"][0]["file"] == "none"

@@ -45,6 +45,7 @@ class _Answering:
 def answering(monkeypatch: pytest.MonkeyPatch) -> _Answering:
     loaded = _Answering()
     monkeypatch.setattr(Answerer, "load", lambda *arguments, **settings: loaded)
+    monkeypatch.setattr("oreqa.cli.chat.document_states", lambda replies, index: {})
     return loaded
 
 
@@ -129,7 +130,7 @@ def test_ctrl_c_stops_a_question_at_the_prompt(answering: _Answering, monkeypatc
         raise KeyboardInterrupt
 
     monkeypatch.setattr(answering, "reply", stop)
-    conversation = _Conversation(answering, 3, None, (), False)  # type: ignore[arg-type]
+    conversation = _Conversation(answering, Path("kb"), 3, None, (), False)  # type: ignore[arg-type]
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
     assert conversation.take("How long?")
     monkeypatch.setattr(sys.stdin, "isatty", lambda: False, raising=False)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from oreqa.corpus.readers import Fields
 from oreqa.index.ingest import index_files
-from oreqa.index.revisions import file_revision, read_revision, size_and_time
+from oreqa.index.revisions import IN_MEMORY, file_revision, file_state, read_revision, size_and_time
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
 
@@ -29,3 +29,15 @@ def test_an_index_keeps_them(tmp_path: Path, tiny: Path) -> None:
     ((revision,),) = Index.open(kb).snapshot().documents.execute("SELECT revision FROM sources")
     assert size_and_time(revision) == (9, file.stat().st_mtime_ns)
     assert revision != file_revision(file, Fields())
+
+
+def test_a_file_is_compared_without_opening_it(tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("Bees dance.")
+    revision = file_revision(file, Fields())
+    assert file_state(str(file), revision) == file_state(str(file), f"{revision} again") == "same"
+    assert file_state(str(file), None) == file_state(str(file), IN_MEMORY) == "none"
+    file.write_text("Bees sing, too.")
+    assert file_state(str(file), revision) == "changed"
+    file.unlink()
+    assert file_state(str(file), revision) == "gone"

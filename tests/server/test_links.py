@@ -14,7 +14,6 @@ from served import served
 from oreqa.as_json import document_id
 from oreqa.core import Passage, Place, Sentence
 from oreqa.errors import InputError
-from oreqa.server import links
 from oreqa.server.collections import ServedCollection
 from oreqa.server.links import base_address, citation, file_url, published_folders, published_url
 
@@ -78,7 +77,7 @@ def counting_looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             looks.append(threading.current_thread().name)
         return look(path)
 
-    monkeypatch.setattr(links.os.path, "isfile", noted)
+    monkeypatch.setattr(os.path, "isfile", noted)
     return looks
 
 

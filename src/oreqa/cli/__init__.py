@@ -29,6 +29,7 @@ def __getattr__(name: str) -> Any:
         mcp,
         mine,
         models,
+        remove,
         search,
         serve,
         show,

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from oreqa.cli.hits import names_of, place_text, shown_path
 from oreqa.cli.output import one_line, visible
+from oreqa.paths import index_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from rich.console import RenderableType
     from rich.text import Text
 
     from oreqa.answer import Answer, Computation
+    from oreqa.index.revisions import State
 
 ROWS_SHOWN = 3
 """Rows of a table that are shown to prove a computed answer; JSON has all."""
 
 
-def render_answer(answer: Answer, whole: bool = True) -> RenderableType:
-    """An answer for a terminal, with its sentence or its ``whole`` passage.
+def render_answer(answer: Answer, whole: bool = True, note: str = "") -> RenderableType:
+    """An answer for a terminal, with its sentence or its ``whole`` passage, and a ``note`` below.
 
     Print it with ``crop=False``: the place is never cut."""
     from rich.console import Group
@@ -34,13 +38,13 @@ def render_answer(answer: Answer, whole: bool = True) -> RenderableType:
     if answer.percent:
         sure.append(f" {answer.percent}")
     source = SourceLine(place_text(passage, answer.start), names_of(passage), 5)
-    marks = [Indented(Text(mark, "yellow"), 5) for mark in _marks(answer)]
+    marks = [Indented(Text(mark, "yellow"), 5) for mark in (*_marks(answer), *([note] if note else []))]
     if answer.form == "block":
         return Group(sure, *(Indented(text, 5) for text in _block_texts(answer)), source, *marks, "")
     head = Table.grid(padding=(0, 1))
     head.add_row(sure, Text(one_line(answer.text), "bold"))
     if answer.computation:
-        return Group(head, *_computation_parts(answer.computation), "")
+        return Group(head, *_computation_parts(answer.computation), *marks, "")
     parts: list[RenderableType] = [head]
     if not whole and answer.text != sentence.text:
         text = Text(visible(passage.text, lines=True))
@@ -62,6 +66,18 @@ def _marks(answer: Answer) -> Iterator[str]:
         yield f"older: {visible(shown_path(answer.newer))} says otherwise"
     if answer.contradicted_by:
         yield f"contradicted by {visible(shown_path(answer.contradicted_by))}"
+
+
+def state_note(source: str, state: State, index: Path) -> str:
+    """What to run where an answer's file is not as it was indexed; empty where it is."""
+    if state not in ("changed", "gone"):
+        return ""
+    shown = shown_path(source)
+    file = shown if shlex.quote(shown.removeprefix("~")) == shown.removeprefix("~") else shlex.quote(source)
+    command = f"oreqa index {file}{index_option(index)}"
+    if state == "changed":
+        return visible(f"the file was changed after it was indexed; to read it again: {command}")
+    return visible(f"the file is gone, or no longer says so; to remove this: {command} --prune")
 
 
 def _computation_parts(computation: Computation) -> Iterator[RenderableType]:

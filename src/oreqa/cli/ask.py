@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from oreqa.cli.answers import render_answer
+from oreqa.cli.answers import render_answer, state_note
 from oreqa.cli.application import Command, Panel, app
 from oreqa.cli.hits import no_match, print_question, render_near
 from oreqa.cli.options import Option, number_option
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from oreqa.answering.answerer import Answerer
     from oreqa.answering.guarantee import Guarantee
     from oreqa.answering.reply import Reply
+    from oreqa.index.revisions import State
+    from oreqa.index.search import Index
 
 
 @app.command(cls=Command, rich_help_panel=Panel.ASK, context_settings={"allow_extra_args": True})
@@ -93,14 +95,17 @@ def ask(
     if not any(reply.hits for reply in replies):
         empty = f"{index} holds no documents; add some with: oreqa index PATH{index_option(index)}"
         say(no_match(where, answerer.index) if where else empty, err=True)
+    states = document_states(replies, answerer.index)
     if as_json:
         rows = [reply_json(text, reply) for text, reply in zip(texts, replies, strict=True)]
+        for row in (row for reply in rows for row in (*reply["answers"], *filter(None, [reply.get("guess")]))):
+            row["file"] = states[row["document"]][1]
         print_json(rows if are_many else rows[0])
         return
     for text, reply in zip(texts, replies, strict=True):
         if are_many:
             print_question(text)
-        print_reply(reply)
+        print_reply(reply, {key: state_note(*state, index) for key, state in states.items()})
     used = answerer.reader_name
     if used in ENGLISH and (unanswered := [text for text, reply in zip(texts, replies, strict=True) if not reply.answers]):
         _mention_language(unanswered, used)
@@ -135,6 +140,16 @@ def _replies(
     return replies
 
 
+def document_states(replies: Sequence[Reply], index: Index) -> dict[str, tuple[str, State]]:
+    """The file of each document that answers, by its key, and whether it is still as it was indexed."""
+    from oreqa.index.documents import stored_state
+
+    select = index.snapshot().select
+    shown = (answer for reply in replies for answer in (*reply.answers, *filter(None, [reply.guess])))
+    keys = dict.fromkeys(answer.passage.document_key for answer in shown)
+    return {key: stored_state(select, key) for key in keys}
+
+
 def _mention_language(questions: Sequence[str], reader: str) -> None:
     """Say, once, that a question without an answer is in another language than the reader's."""
     from oreqa.text.languages import LANGUAGES, foreign_language
@@ -162,8 +177,8 @@ def _mention_best() -> None:
         say(f"a larger model finds more answers: oreqa models get {LARGE_ENCODER}, then ask with --quality best", err=True)
 
 
-def print_reply(reply: Reply) -> None:
-    """The answers to a question, or what comes nearest to one, for people."""
+def print_reply(reply: Reply, notes: dict[str, str]) -> None:
+    """Print a reply; the note on a document stands at the first answer from it."""
     from oreqa.cli.console import Console
 
     console = Console()
@@ -172,7 +187,7 @@ def print_reply(reply: Reply) -> None:
     guess = reply.guess
     if guess is not None:
         console.print("The documents may not answer this. Best guess:", style="bold yellow")
-        console.print(render_answer(guess, whole=False), crop=False)
+        console.print(render_answer(guess, whole=False, note=notes.pop(guess.passage.document_key, "")), crop=False)
     elif not reply.answers:
         console.print("no answer found", style="bold yellow")
     nearest = [] if reply.answers else [hit for hit in reply.nearest if guess is None or hit.passage != guess.passage]
@@ -181,4 +196,5 @@ def print_reply(reply: Reply) -> None:
     for hit in nearest:
         console.print(render_near(hit), crop=False)
     for number, answer in enumerate(reply.answers):
-        console.print(render_answer(answer, whole=number == 0), crop=False)
+        note = notes.pop(answer.passage.document_key, "")
+        console.print(render_answer(answer, whole=number == 0, note=note), crop=False)

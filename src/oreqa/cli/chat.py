@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from oreqa.cli.answers import state_note
 from oreqa.cli.application import Command, Panel, app
-from oreqa.cli.ask import print_reply
+from oreqa.cli.ask import document_states, print_reply
 from oreqa.cli.hits import print_question
 from oreqa.cli.options import Option, number_option
 from oreqa.cli.output import counted, model_or_none, one_line, parse_conditions, print_json, questions_of, say
@@ -58,7 +60,7 @@ def chat(
         if is_person and not as_json:
             passages = counted(answerer.index.counts()["passages"], "passage")
             say(f"{index}: {passages}. One question a line; /help explains, Ctrl-D ends.")
-        conversation = _Conversation(answerer, k, threshold, conditions, as_json)
+        conversation = _Conversation(answerer, index, k, threshold, conditions, as_json)
         failures = [conversation.take(line) for line in _lines(is_person)].count(False)
     if failures and not is_person:
         raise typer.Exit(2)
@@ -94,12 +96,13 @@ class _Conversation:
     def __init__(
         self,
         answerer: Answerer,
+        index: Path,
         k: int,
         threshold: float | None,
         conditions: Sequence[tuple[str, str]],
         as_json: bool,
     ) -> None:
-        self.answerer, self.k, self.threshold, self.as_json = answerer, k, threshold, as_json
+        self.answerer, self.index, self.k, self.threshold, self.as_json = answerer, index, k, threshold, as_json
         self.conditions = list(conditions)
         self.before: str | None = None
 
@@ -149,4 +152,5 @@ class _Conversation:
             print_question(question)
         if completed is not None:
             say(f"asked as: {asked}", colour="cyan")
-        print_reply(reply)
+        states = document_states([reply], self.answerer.index)
+        print_reply(reply, {key: state_note(*state, self.index) for key, state in states.items()})

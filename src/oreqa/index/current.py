@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from filelock import Timeout
 
+from oreqa.arguments import kind_of
 from oreqa.core import Document, Passage
 from oreqa.errors import IndexStateError, InputError, describe
 from oreqa.index import store
@@ -184,8 +185,13 @@ def _read(folder: Path, read: Callable[[sqlite3.Connection], T]) -> T:
 def chosen_settings(folder: Path, settings: Settings | None, model: str | Path | None) -> Settings:
     """Return the ``settings`` for an update, or those of the existing index, or the defaults; ``model`` replaces theirs.
 
-    A model of the Hub that is named without a revision is the commit that the existing index was made with.
+    A model of the Hub that is named without a revision is the commit that the existing index was made with. Raises
+    InputError for settings of another type, and a model that is named twice.
     """
+    if settings is not None and not isinstance(settings, Settings):
+        raise InputError(f"settings are Settings(...), not {kind_of(settings)}; a model is named by model=")
+    if settings is not None and model is not None:
+        raise InputError("name the model in settings, or by model=, not by both")
     existing = existing_settings(folder)
     settings = settings or existing or Settings()
     if model is not None:

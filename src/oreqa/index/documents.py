@@ -18,6 +18,7 @@ from oreqa.corpus.splitter import SPLITTER_VERSION
 from oreqa.errors import IndexStateError, InputError
 from oreqa.index.folders import path_filter
 from oreqa.index.generations import DOCUMENTS, damage_message, damaged_files, with_newest
+from oreqa.index.revisions import State, file_state
 from oreqa.index.store import chunks, open_documents
 from oreqa.paths import full_path
 
@@ -194,13 +195,21 @@ def stored_layout(select: Callable[[str, Sequence[object]], list[tuple[Any, ...]
     return bytes(rows[0][0]) if rows else b""
 
 
+def stored_state(select: Callable[[str, Sequence[object]], list[tuple[Any, ...]]], key: str) -> tuple[str, State]:
+    """The source of a document, and whether that is still as it was indexed. ``select`` is that of a snapshot."""
+    query = "SELECT source, gone, revision FROM documents LEFT JOIN sources ON path = source WHERE key = ?"
+    for source, gone, revision in select(query, (key,)):
+        return source, "gone" if gone else file_state(source, revision)
+    return key, "none"
+
+
 _FIRST_PASSAGES = 10
 """Passages of a document's beginning that are read, at most."""
 
 _LISTED = 5
 """How many documents an error message lists at most."""
 
-_SELECT, _IN_ORDER = "SELECT id, key FROM documents", "ORDER BY length(key), key"
+_SELECT, _IN_ORDER = "SELECT id, key, source FROM documents", "ORDER BY length(key), key"
 """By length first: a table's second row comes before its tenth."""
 
 # What separates a document's name from a location after it: ":12", ", page 3", "#anchor".
@@ -210,7 +219,7 @@ _LOCATION = re.compile(r":(?=\d+$)|, |#")
 def read_document(folder: Path, name: str) -> list[Passage]:
     """Return the passages of one document, in order. Loads neither a model nor vectors.
 
-    ``name`` is the document's key, a path to it, or the last components of either; a location after it, as in
+    ``name`` is the document's key, a path to it, the last components of either, or its title; a location after it, as in
     ``notes.md:12``, is ignored. Raises InputError if no document or more than one has this name, IndexStateError if the
     index cannot be read.
     """
@@ -222,7 +231,7 @@ def _read(generation: Path, name: str) -> list[Passage]:
         raise IndexStateError(damage_message(generation / DOCUMENTS))
     with closing(open_documents(generation)) as database:
         try:
-            document = _find(database, name)
+            (document,) = find_documents(database, name)
             rows = database.execute("SELECT id FROM passages WHERE document = ?", (document,))
             passages = stored_passages(database, [row[0] for row in rows])
         except sqlite3.Error as error:
@@ -230,8 +239,12 @@ def _read(generation: Path, name: str) -> list[Passage]:
     return sorted((passage for passage, _ in passages.values()), key=lambda passage: passage.start)
 
 
-def _find(database: sqlite3.Connection, name: str) -> int:
-    """Return the id of the document with this name: as it is, else with a location at its end removed."""
+def find_documents(database: sqlite3.Connection, name: str, whole_files: bool = False) -> list[int]:
+    """Return the id of the document with this name: as it is, else with a location at its end removed.
+
+    With ``whole_files`` the name of a file of many, as a table or an archive, means all of them. Raises InputError if no
+    document has this name, or several do.
+    """
     without_location = [name[: mark.start()] for mark in _LOCATION.finditer(name)]
     for candidate in (name, *reversed(without_location)):
         for condition, value in (
@@ -241,12 +254,14 @@ def _find(database: sqlite3.Connection, name: str) -> int:
             ("substr('/' || key, -length(?1)) = ?1", f"/{candidate}"),
             ("substr('/' || source, -length(?1)) = ?1", f"/{candidate}"),
             ("substr('#' || key, -length(?1)) = ?1", f"#{candidate}"),  # in an archive
+            ("title = ?", candidate),
         ):
             rows = database.execute(f"{_SELECT} WHERE {condition} {_IN_ORDER}", (value,)).fetchall()
-            if len(rows) == 1:
-                return int(rows[0][0])
+            is_file = whole_files and "source" in condition and len({source for _, _, source in rows}) == 1
+            if len(rows) == 1 or is_file:
+                return [int(number) for number, _, _ in rows]
             if rows:
-                listed = ", ".join(key for _, key in rows[:_LISTED]) + (", ..." if len(rows) > _LISTED else "")
+                listed = ", ".join(key for _, key, _ in rows[:_LISTED]) + (", ..." if len(rows) > _LISTED else "")
                 raise InputError(f"{name}: {len(rows):,} documents have this name; choose one: {listed}")
     raise InputError(f"{name}: the index has no document with this name{_suggestions(database, name)}")
 

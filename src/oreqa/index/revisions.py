@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Literal
 
 from oreqa.corpus.readers import Fields
 from oreqa.corpus.splitter import SPLITTER_VERSION
@@ -39,3 +40,18 @@ def size_and_time(revision: str) -> tuple[int, int]:
     """Return the size in bytes, and the time of change in nanoseconds, that a file had when it was read."""
     _, size, changed, *_ = revision.split(" ", 3)
     return int(size), int(changed)
+
+
+State = Literal["same", "changed", "gone", "none"]
+
+
+def file_state(source: str, revision: str | None) -> State:
+    """Return whether a file is still the one that was indexed with this ``revision``; "none" where there is no file, or it
+    was not settled when it was read. It costs one look at the disk, and opens nothing."""
+    if revision in (None, IN_MEMORY):
+        return "none"
+    try:
+        status = Path(source).stat()
+    except OSError:
+        return "gone"
+    return "same" if (status.st_size, status.st_mtime_ns) == size_and_time(revision) else "changed"

@@ -11,11 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from oreqa.arguments import choice, kind_of
+from oreqa.arguments import choice
 from oreqa.core import Document, Passage
 from oreqa.corpus.splitter import split_passages
 from oreqa.defaults import BATCH_PASSAGES
-from oreqa.errors import DocumentError, IndexStateError, InputError
+from oreqa.errors import DocumentError, IndexStateError
 from oreqa.index import store
 from oreqa.index.coverage import Report
 from oreqa.index.current import (
@@ -197,6 +197,15 @@ class IndexWriter:
             self.encodings.encode(dict(batch), self.encoder, advance)
             self.report.encoded += len(batch)
 
+    def remove(self, documents: Sequence[int], sources: Sequence[str]) -> None:
+        """Remove documents by their ids, and the record of sources, which are read again when they come back."""
+        self.report.removed = len(documents)
+        self._rebuild = self._rebuild or bool(documents)
+        if documents or sources:
+            with transaction(self.draft):
+                self.draft.executemany("DELETE FROM documents WHERE id = ?", [(number,) for number in documents])
+                self.draft.executemany("DELETE FROM sources WHERE path = ?", [(source,) for source in sources])
+
     def remove_unseen(self, within: Callable[[str], bool], prune: bool) -> None:
         """Count the documents that this update has not seen, of the sources for which ``within`` is true.
 
@@ -207,14 +216,9 @@ class IndexWriter:
         unseen = [
             row for source in sorted(sources) for row in self.current.by_source.get(source, ()) if row.key not in self._seen
         ]
-        unread = [(source,) for source in sources if source in self.current.revisions and source not in self._sources]
+        unread = [source for source in sources if source in self.current.revisions and source not in self._sources]
         if prune:
-            self.report.removed = len(unseen)
-            if unseen or unread:
-                with transaction(self.draft):
-                    self.draft.executemany("DELETE FROM documents WHERE id = ?", [(row.number,) for row in unseen])
-                    self.draft.executemany("DELETE FROM sources WHERE path = ?", unread)
-            self._rebuild = self._rebuild or bool(unseen)
+            self.remove([row.number for row in unseen], unread)
             return
         self.report.gone = len(unseen)
         newly_gone = [(row.number,) for row in unseen if row.source in self._sources and not row.gone]
@@ -275,10 +279,6 @@ def open_writer(
     another process is writing the index, if the index was built with other settings, or if the disk is full; InputError for
     invalid settings, before anything is written.
     """
-    if settings is not None and not isinstance(settings, Settings):
-        raise InputError(f"settings are Settings(...), not {kind_of(settings)}; a model is named by model=")
-    if settings is not None and model is not None:
-        raise InputError("name the model in settings, or by model=, not by both")
     choice(device, DEVICES, "device")
     settings = chosen_settings(folder, settings, model)
     load = partial(Encoder, store.model_place(folder, settings.model), device=device, truncate_dim=settings.truncate_dim)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from oreqa.core import Passage
 from oreqa.corpus.opening import open_unchanged
 from oreqa.index.documents import field_filter, fields_of
 from oreqa.index.generations import generation_number
-from oreqa.index.revisions import IN_MEMORY, size_and_time
+from oreqa.index.revisions import IN_MEMORY, file_state, size_and_time
 from oreqa.index.snapshot import Snapshot
 from oreqa.server.collections import ServedCollection, chosen
 from oreqa.server.problems import RefusedError
@@ -187,6 +186,6 @@ def source_state(document: CatalogDocument) -> tuple[str, str | None]:
     try:
         open_original(document).close()
     except RefusedError as error:
-        is_there = os.path.exists(document.source)  # noqa: PTH110
-        return "none" if error.status == 404 else "changed" if is_there else "gone", error.detail
+        state = "none" if document.gone else file_state(document.source, document.revision)
+        return "changed" if state == "same" else state, error.detail  # it is there, and cannot be read
     return "same", None

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 from oreqa.as_json import document_id
 from oreqa.core import Passage, Sentence
 from oreqa.errors import InputError
-from oreqa.paths import full_path
+from oreqa.paths import file_of, full_path
 from oreqa.text.rows import CELL_GAP, row_cells
 
 _WORDS_AT_EACH_END = 4
@@ -86,7 +85,7 @@ def published_url(passage: Passage, sentence: Sentence, sites: Mapping[str, str]
     """
     if not sites:
         return None
-    path = _file_of(passage.document_key)
+    path = file_of(passage.document_key)
     homes = [folder for folder in sites if path.is_relative_to(folder)]
     if not homes:
         return None
@@ -102,18 +101,10 @@ def file_url(passage: Passage, sentence: Sentence) -> str:
         >>> file_url(passage, Sentence("It has three.", 0, 13))
         'oreqa:5633c9b8af6d0898#c=0-13'
     """
-    path = _file_of(passage.document_key)
+    path = file_of(passage.document_key)
     if not path.is_absolute():
         return f"oreqa:{document_id(passage.document_key)}#c={sentence.start}-{sentence.end}"
     return f"{path.as_uri()}#{_fragment(passage, sentence)}"
-
-
-def _file_of(key: str) -> PurePath:
-    """The file of a document. A # stands before the name of a row in it, if it is not part of the file's name."""
-    if "#" not in key:
-        return PurePath(key)
-    ends = [*(end for end, character in enumerate(key) if character == "#"), len(key)]
-    return PurePath(key[: next((end for end in ends if os.path.isfile(key[:end])), ends[0])])  # noqa: PTH113
 
 
 def _fragment(passage: Passage, sentence: Sentence) -> str:

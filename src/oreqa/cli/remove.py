@@ -1,0 +1,53 @@
+"""``oreqa remove``: documents out of an index."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from oreqa.cli.application import Command, Panel, app
+from oreqa.cli.hits import shown_path
+from oreqa.cli.options import Option
+from oreqa.cli.output import counted, need_text, print_json, say
+from oreqa.paths import file_of
+
+NAMED_KEYS = 5
+"""Documents whose names are printed; JSON has all."""
+
+
+@app.command(cls=Command, rich_help_panel=Panel.INDEX)
+def remove(
+    documents: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DOCUMENT",
+            help="A document as other commands print it, a path, the end of one, or a title; a file of many means all.",
+            show_default=False,
+        ),
+    ],
+    index: Option.index,
+    as_json: Option.as_json = False,
+) -> None:
+    """Take documents out of an index. Their files stay as they are.
+
+    The next oreqa index of their folder adds a file again, unless .oreqaignore or --exclude leaves it out.
+
+    [bold]oreqa remove old/manual.pdf --index kb[/bold]
+    """
+    from oreqa.index.removal import remove_documents
+
+    removed = remove_documents(index, [need_text(document, "the document") for document in documents])
+    files = sorted({str(path) for path in map(file_of, removed) if path.is_absolute()})
+    there = [file for file in files if file_of(file).exists()]
+    if as_json:
+        print_json({"index": str(index), "removed": removed, "files": there})
+        return
+    names = ", ".join(map(shown_path, removed[:NAMED_KEYS])) + (", ..." if len(removed) > NAMED_KEYS else "")
+    say(f"{index}: {counted(len(removed), 'document')} removed: {names}")
+    if there:
+        which = f"{shown_path(there[0])} is" if len(there) == 1 else f"{len(there):,} of the files are"
+        again = "its folder adds it" if len(there) == 1 else "their folders adds them"
+        say(f"{which} still there: the next oreqa index of {again} again, unless .oreqaignore or --exclude leaves it out")
+    elif files:
+        say(f"to undo this, bring back {shown_path(files[0])}{' ...' if len(files) > 1 else ''} and run oreqa index again")

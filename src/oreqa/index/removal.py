@@ -1,0 +1,40 @@
+"""Take documents out of an index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import closing
+from pathlib import Path
+
+from oreqa.arguments import as_index_folder, as_paths, text_list
+from oreqa.index.documents import find_documents
+from oreqa.index.generations import require_generation
+from oreqa.index.store import open_documents
+from oreqa.index.writer import open_writer
+
+
+def remove_documents(folder: str | Path, documents: str | Path | Iterable[str | Path], device: str = "cpu") -> list[str]:
+    """Remove a document from an index, or those of a list, together; returns their keys.
+
+    A document is named by its key, a path to it, the last components of either, or its title; the name of a file of many
+    documents, as a table or an archive, means all of them. ``index_files`` adds a file again that is still there, and that
+    its patterns do not leave out. Interrupted, it has removed nothing.
+
+    Raises InputError, and removes nothing, for a name that no document has, or several; IndexStateError if there is no
+    index, or it cannot be written.
+
+    Examples:
+        >>> [Path(key).name for key in remove_documents("kb", ["bees.md", "Boots"])]
+        ['bees.md', 'tents.jsonl#2']
+    """
+    folder = as_index_folder(folder)
+    names = text_list([str(path) for path in as_paths(documents)], "documents")
+    require_generation(folder)
+    with open_writer(folder, device=device) as writer:
+        assert writer.current.generation is not None
+        with closing(open_documents(writer.current.generation)) as database:
+            numbers = {number for name in names for number in find_documents(database, name, whole_files=True)}
+        rows = [row for row in writer.current.documents.values() if row.number in numbers]
+        writer.remove([row.number for row in rows], sorted({row.source for row in rows}))
+        writer.publish()
+        return sorted(row.key for row in rows)

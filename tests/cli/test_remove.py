@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from oreqa.cli import app
+from oreqa.index.in_memory import index_documents
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_documents_are_removed_and_the_way_back_is_told(
+    tmp_path: Path, library: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run("index", "library", "--index", "kb", "--model", tiny).exit_code == 0
+    told = run("remove", "bees.txt", "--index", "kb")
+    assert (told.exit_code, told.stderr) == (0, "")
+    assert told.stdout.splitlines() == [
+        "kb: 1 document removed: library/bees.txt",
+        "library/bees.txt is still there: the next oreqa index of its folder adds it again, unless .oreqaignore or --exclude"
+        " leaves it out",
+    ]
+    assert "1 added" in run("index", "library", "--index", "kb").stdout
+    report = json.loads(run("remove", "bees.txt", "rows.jsonl", "--index", "kb", "--json").stdout)
+    bees, rows = str(library / "bees.txt"), str(library / "rows.jsonl")
+    assert report == {"index": "kb", "removed": [bees, f"{rows}#a", f"{rows}#b"], "files": [bees, rows]}
+    (library / "octopus.md").unlink()
+    assert run("remove", "octopus.md", "--index", "kb").stdout.endswith(
+        "to undo this, bring back library/octopus.md and run oreqa index again\n"
+    )
+    index_documents("kb", ["Bees dance."])
+    assert run("remove", "text-", "--index", "kb").exit_code == 2
+    (key,) = json.loads(run("search", "bees", "--index", "kb", "--json").stdout)["hits"]
+    assert run("remove", key["document"], "--index", "kb").stdout == f"kb: 1 document removed: {key['document']}\n"

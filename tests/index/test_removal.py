@@ -1,0 +1,105 @@
+"""Documents are taken out of an index, together, as if they had never been in it."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+from index_content import assert_same, old
+
+from oreqa.core import Document
+from oreqa.errors import IndexStateError, InputError
+from oreqa.index.generations import newest_generation
+from oreqa.index.in_memory import index_documents
+from oreqa.index.ingest import index_files
+from oreqa.index.removal import remove_documents
+from oreqa.index.search import Index
+from oreqa.index.store import Settings
+from oreqa.index.writer import IndexWriter
+
+
+@pytest.fixture
+def settings(tiny: Path) -> Settings:
+    return Settings(str(tiny))
+
+
+def keys(folder: Path) -> list[str]:
+    with Index.open(folder) as index:
+        return [key.rpartition("/")[2] for key in index.documents()]
+
+
+def test_what_is_left_is_as_a_clean_build(tmp_path: Path, library: Path, settings: Settings) -> None:
+    old(library)
+    index_files(tmp_path / "kb", library, settings)
+    removed = remove_documents(tmp_path / "kb", ["octopus.md", "Tents"])
+    assert removed == [str(library / "octopus.md"), f"{library / 'rows.jsonl'}#a"]
+    assert keys(tmp_path / "kb") == ["bees.txt", "rows.jsonl#b"]
+    newest = newest_generation(tmp_path / "kb")
+    assert newest is not None
+    assert newest.name == "search-000002"
+    rows = (library / "rows.jsonl").read_text().splitlines(keepends=True)
+    (library / "rows.jsonl").write_text(rows[1])
+    index_files(tmp_path / "clean", library, settings, exclude="octopus.md")
+    assert_same(tmp_path / "kb", tmp_path / "clean")
+
+
+def test_files_that_are_still_there_come_back(tmp_path: Path, library: Path, settings: Settings) -> None:
+    old(library)
+    index_files(tmp_path / "kb", library, settings)
+    remove_documents(tmp_path / "kb", [library / "bees.txt", "rows.jsonl#b"])
+    report = index_files(tmp_path / "kb", library)
+    assert (report.added, report.unchanged) == (2, 2)
+    assert len(keys(tmp_path / "kb")) == 4
+    remove_documents(tmp_path / "kb", "bees.txt")
+    assert index_files(tmp_path / "kb", library, exclude="bees.txt").added == 0
+
+
+def test_a_file_of_many_is_removed_whole(tmp_path: Path, library: Path, settings: Settings) -> None:
+    with zipfile.ZipFile(library / "more.zip", "w") as archive:
+        archive.writestr("a/notes.txt", "Whales sing.")
+        archive.writestr("b/notes.txt", "Whales dive.")
+    index_files(tmp_path / "kb", library, settings)
+    with pytest.raises(InputError, match=r"^notes.txt: 2 documents have this name; choose one: .*more.zip#a/notes.txt, "):
+        remove_documents(tmp_path / "kb", ["bees.txt", "notes.txt"])
+    assert len(keys(tmp_path / "kb")) == 6
+    assert len(remove_documents(tmp_path / "kb", ["rows.jsonl", "more.zip#a/notes.txt"])) == 3
+    assert len(remove_documents(tmp_path / "kb", library / "more.zip")) == 1
+    assert keys(tmp_path / "kb") == ["bees.txt", "octopus.md"]
+    assert len(remove_documents(tmp_path / "kb", ["bees.txt", "octopus.md", "octopus.md:3"])) == 2
+    assert keys(tmp_path / "kb") == []
+
+
+def test_documents_of_memory_can_be_added_again(tmp_path: Path, settings: Settings) -> None:
+    tent = Document("tent", "A tent", "The tent is waterproof.")
+    index_documents(tmp_path / "kb", [tent, "Bees dance."], settings)
+    assert remove_documents(tmp_path / "kb", "A tent") == ["tent"]
+    assert index_documents(tmp_path / "kb", tent).added == 1
+
+
+def test_names_that_no_document_has_remove_nothing(tmp_path: Path, library: Path, settings: Settings) -> None:
+    index_files(tmp_path / "kb", library, settings)
+    with pytest.raises(InputError, match=r"^octopus: the index has no document with this name; did you mean: .*octopus.md"):
+        remove_documents(tmp_path / "kb", ["bees.txt", "octopus"])
+    with pytest.raises(InputError, match="name a file or a folder"):
+        remove_documents(tmp_path / "kb", [])
+    with pytest.raises(IndexStateError, match="there is no index here"):
+        remove_documents(tmp_path / "nowhere", "bees.txt")
+    assert not (tmp_path / "nowhere").exists()
+    assert len(keys(tmp_path / "kb")) == 4
+
+
+def test_an_interrupted_removal_removes_nothing(
+    tmp_path: Path, library: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index_files(tmp_path / "kb", library, settings)
+
+    def interrupt(writer: IndexWriter) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(IndexWriter, "publish", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            remove_documents(tmp_path / "kb", "bees.txt")
+    assert len(keys(tmp_path / "kb")) == 4
+    assert len(remove_documents(tmp_path / "kb", "bees.txt")) == 1
