@@ -79,6 +79,9 @@ def test_the_stage_that_decided(spans: Answerer) -> None:
     assert spans.explain(question, threshold=0).stage == "answered"
     refused = spans.explain(question, threshold=1)
     assert (refused.stage, refused.threshold) == ("probability", 1)
+    assert "lower the --threshold" in refused.next_step
+    assert "name the right answer" in spans.explain(question, threshold=0).next_step
+    assert spans.explain(question, first.text, threshold=0).next_step == ""
     assert refused.reason == f"“{first.text}” comes first, with {first.percent}, and an answer needs 100%."
 
 

@@ -31,9 +31,9 @@ def test_the_stages_as_tables_and_as_json(kb: Path, fitted_reader: Path, monkeyp
     shown = run(*asked, "--expected", "leather")
     assert shown.exit_code == 0
     lines = shown.stdout.splitlines()
-    assert lines[:2] == [report["reason"], "In no document: narwhals."]
+    assert lines[:3] == [report["reason"], report["next_step"], "In no document: narwhals."]
     heading = next(line for line in lines if line.startswith("#  answer"))
-    assert heading.split() == ["#", "answer", "sure", "span", "passage", "search", "equal", "score"]
+    assert heading.split() == ["#", "answer", "sure", "span", "selection", "retrieval", "agreement", "score"]
     row = lines[lines.index(heading) + 1].split()
     assert row[0] == "1"
     assert row[-1] == f"{first['score']:.2f}"
@@ -43,12 +43,12 @@ def test_the_stages_as_tables_and_as_json(kb: Path, fitted_reader: Path, monkeyp
 
 def test_without_an_answer_there_is_no_column_for_it(kb: Path, fitted_reader: Path) -> None:
     shown = run("explain", "What is max_connections of bees?", "--index", kb, "--reader", fitted_reader).stdout
-    assert "lacks a name" in shown
+    assert "lacks the identifier" in shown
     assert "best answer in it" not in shown
     nothing = run("explain", "bees", "--index", kb, "--reader", "none", "--where", "title=none")
     assert nothing.exit_code == 0
     reason = "No document was searched: the index is empty, or no document meets the conditions."
-    assert nothing.stdout.replace("\n", " ").strip() == reason
+    assert nothing.stdout.replace("\n", " ").strip() == f"{reason} Index documents, or ask with fewer conditions."
 
 
 def test_a_computed_answer_has_no_scores(kb: Path, library: Path) -> None:

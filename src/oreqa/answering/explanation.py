@@ -35,6 +35,17 @@ Stage = Literal["documents", "search", "names", "reader", "order", "probability"
 """What decided: no document was searched; no passage with the answer was read, or only ones without an identifier of the
 question; the reader does not see it there; another answer came before it; it was too unlikely; or it was given."""
 
+_NEXT_STEPS: Mapping[Stage, str] = {
+    "documents": "Index documents, or ask with fewer conditions.",
+    "search": "Ask with the words that the documents use; oreqa adapt tunes the search to them.",
+    "names": "Write what the question names as the documents write it, or leave it out.",
+    "reader": "Ask for one fact in a short question, or ask with --quality best.",
+    "order": "Ask more precisely, or ask the document of the right answer alone.",
+    "probability": "If it is right, lower the --threshold; oreqa fit finds the best one with questions of your own.",
+    "answered": "If it is wrong, name the right answer to see which stage lost it.",
+}
+"""What to try when a stage decided."""
+
 _WORD = regex.compile(r"[\p{L}\p{N}]+")
 
 
@@ -58,7 +69,8 @@ class RankedHit:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Which ``stage`` decided about a question's answers, the ``reason`` in a sentence, and what the stages gave.
+    """Which ``stage`` decided about a question's answers, the ``reason`` in a sentence, the ``next_step`` to try, empty if
+    the expected answer was given, and what the stages gave.
 
     ``hits`` are the best of the search, ``answers`` the best that were found, those included that are less likely than the
     ``threshold``, which is None without a calibration. ``log_odds`` holds what each feature adds to the log-odds of the
@@ -70,6 +82,7 @@ class Explanation:
     question: str
     stage: Stage
     reason: str
+    next_step: str
     hits: tuple[RankedHit, ...]
     answers: tuple[Answer, ...]
     threshold: float | None
@@ -106,6 +119,7 @@ def explained(
         question,
         stage,
         reason,
+        "" if stage == "answered" and expected is not None else _NEXT_STEPS[stage],
         ranked,
         reply.answers,
         threshold if calibration else None,

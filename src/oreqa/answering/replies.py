@@ -28,6 +28,7 @@ def explanation_json(explanation: Explanation) -> dict[str, Any]:
         "question": explanation.question,
         "stage": explanation.stage,
         "reason": explanation.reason,
+        "next_step": explanation.next_step,
         "respelt": dict(explanation.respelt),
         "absent_words": list(explanation.absent_words),
         "unread_words": list(explanation.unread_words),

@@ -22,16 +22,9 @@ if TYPE_CHECKING:
 SHOWN_HITS, SHOWN_ANSWERS, SHOWN_TEXT = 8, 5, 40
 """Passages and answers that are shown of those compared, and characters of an answer."""
 
-_RANKS = {"similar": ("sentence_cosine", "passage_cosine"), "words": ("sentence_bm25", "passage_bm25")}
-_SCORES = {
-    "span": "span",
-    "selection": "passage",
-    "retrieval": "search",
-    "agreement": "equal",
-    "reranking": "re-ranker",
-    "score": "score",
-}
-"""Scores of answers, and the columns of their table."""
+_RANKS = {"cosine": ("sentence_cosine", "passage_cosine"), "BM25": ("sentence_bm25", "passage_bm25")}
+_SCORES = ("span", "selection", "retrieval", "agreement", "reranking", "score")
+"""Scores of answers that have a column."""
 
 
 @app.command(cls=Command, rich_help_panel=Panel.ASK, context_settings={"allow_extra_args": True})
@@ -79,6 +72,8 @@ def _print(explanation: Explanation) -> None:
 
     console = Console()
     console.print(Text(one_line(explanation.reason), "bold"))
+    if explanation.next_step:
+        console.print(explanation.next_step)
     for word, written in explanation.respelt.items():
         console.print(f"“{word}” is in no document; asked for “{written}”.")
     absent = [word for word in explanation.absent_words if word not in explanation.respelt]
@@ -86,14 +81,14 @@ def _print(explanation: Explanation) -> None:
         if words:
             console.print(f"In {what}: {', '.join(words)}.")
     if explanation.hits:
-        console.print("\nSearch: ranks of sentence / passage, by similarity and by words", style="bold cyan")
+        console.print("\nSearch: ranks of sentence / passage by cosine and by BM25", style="bold cyan")
         console.print(_hits_table(_shown_hits(explanation.hits)))
     if explanation.answers:
         console.print("\nAnswers, best first, and what their scores are made of", style="bold cyan")
         console.print(_answers_table(explanation))
-        for name, column in _columns(explanation).items():
+        for name in _columns(explanation):
             if name != "score":
-                console.print(f"{column} = {SCORE_MEANINGS[name]}", style="dim")
+                console.print(f"{name} = {SCORE_MEANINGS[name]}", style="dim")
     if explanation.log_odds:
         console.print("\nProbability of the first answer, as log-odds", style="bold cyan")
         console.print(_log_odds_table(explanation))
@@ -111,20 +106,20 @@ def _hits_table(hits: list[RankedHit]) -> Table:
     answered = ["best answer in it"] if any(hit.answer for hit in hits) else []
     table = _table("#", *columns, "read", *answered, "place")
     for hit in hits:
-        read = "yes" if hit.was_read else "lacks a name" if hit.lacks_names else ""
+        read = "yes" if hit.was_read else "lacks the identifier" if hit.lacks_names else ""
         mark = " *" if hit.holds_expected else ""
         answer = [_short(hit.answer.text) if hit.answer else ""] if answered else []
         place = place_text(hit.hit.passage, hit.hit.sentence.start)
         ranks = (" / ".join(str(hit.ranks[score]) for score in scores) for scores in columns.values())
         table.add_row(f"{hit.rank}{mark}", *ranks, read, *answer, place)
     if any(hit.holds_expected for hit in hits):
-        table.caption = "* holds the expected answer"
+        table.caption = "* holds the right answer"
     return table
 
 
 def _answers_table(explanation: Explanation) -> Table:
     answers, columns = explanation.answers[:SHOWN_ANSWERS], _columns(explanation)
-    table = _table("#", "answer", "sure", *columns.values())
+    table = _table("#", "answer", "sure", *columns)
     for number, answer in enumerate(answers, 1):
         scores = {**answer.scores, "score": answer.score}
         shown = (f"{scores[name]:.2f}" if name in scores and not answer.computation else "" for name in columns)
@@ -132,10 +127,10 @@ def _answers_table(explanation: Explanation) -> Table:
     return table
 
 
-def _columns(explanation: Explanation) -> dict[str, str]:
-    """The scores that an answer has, with the names of their columns."""
+def _columns(explanation: Explanation) -> list[str]:
+    """The scores that an answer has."""
     shown = explanation.answers[:SHOWN_ANSWERS]
-    return {name: column for name, column in _SCORES.items() if name == "score" or any(name in a.scores for a in shown)}
+    return [name for name in _SCORES if name == "score" or any(name in answer.scores for answer in shown)]
 
 
 def _log_odds_table(explanation: Explanation) -> Table:

@@ -47,6 +47,7 @@ class ExplanationRow(BaseModel):
     question: str
     stage: Stage
     reason: str
+    next_step: str
     respelt: dict[str, str]
     absent_words: list[str]
     unread_words: list[str]

@@ -3,7 +3,7 @@
 import { copyButton } from "./copying.js";
 import { button, el, fill, link, note, respeltNotes } from "./dom.js";
 import { markButtons } from "./marks.js";
-import { certainty, characters, counted, cut, fileName, lastOf, placeOf, quoted } from "./text.js";
+import { certainty, characters, counted, cut, fileName, held, lastOf, placeOf, quoted } from "./text.js";
 
 const SHOWN_ROWS = 5; // of a table, that are shown at once
 const LONG = 100; // characters of an answer that is no headline
@@ -34,7 +34,7 @@ function answerNode(answer, reply, actions, evidence) {
 	const says = (what, key) => key && el("p", { class: "warning" }, `${what} says otherwise: ${fileName(key)}`);
 	return el("article", { class: "answer", tabindex: -1, "aria-labelledby": id },
 		el("header",
-			el("h2", { id, class: text.length > LONG && "long", dir: "auto" }, text),
+			el("h2", { id, class: text.length > LONG && "long", dir: "auto" }, held(text)),
 			el("p", { class: "sure note" }, certainty(answer))),
 		answer.computation && computed(answer.computation),
 		evidence,
@@ -101,11 +101,11 @@ function none(reply, actions) {
 		place.querySelector("article").focus();
 	};
 	return el("section", { class: "none", tabindex: -1, "aria-labelledby": "none" },
-		el("h2", { id: "none" }, "The documents do not seem to answer this"),
+		el("h2", { id: "none" }, "The documents may not answer this"),
 		reason && el("p", reason),
 		el("div", { class: "actions" }, guess && button("Show the guess", show), markButtons(reply, null, actions)),
 		place,
-		nearest.length > 0 && el("h3", { class: "note" }, "What comes nearest"),
+		nearest.length > 0 && el("h3", { class: "note" }, "The nearest passages"),
 		nearest.map((hit) => el("article", { class: "near", tabindex: -1, "aria-label": placeOf(hit), "data-passage": `${hit.place.document_id} ${hit.passage.start}` },
 			proof([hit]), sourceLine(hit, actions))));
 }

@@ -46,5 +46,5 @@ export const asMarkdown = (replies) => replies.map((reply) => [
 		const text = answer.form === "block" ? answer.block.pieces.map((piece) => piece.text).join("\n") : answer.text;
 		return `**${plain(text)}** (${certainty(answer)})\n\n> ${plain(citationOf(answer))}`;
 	}),
-	...(reply.answers.length ? [] : ["The documents do not seem to answer this."]),
+	...(reply.answers.length ? [] : ["The documents may not answer this."]),
 ].join("\n\n")).join("\n\n") + "\n";

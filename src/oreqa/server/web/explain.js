@@ -13,6 +13,7 @@ export function explanationNodes(row, expected, actions) {
 	const words = (what, list) => list.length > 0 && note(`In ${what}: ${list.join(", ")}.`);
 	return el("section", { class: "explained", tabindex: -1, "aria-labelledby": "why" },
 		el("h2", { id: "why", dir: "auto" }, row.reason),
+		row.next_step && el("p", row.next_step),
 		respeltNotes(row),
 		words("no document", row.absent_words.filter((word) => !(word in row.respelt))),
 		words("none of the passages that were read", row.unread_words),
@@ -25,11 +26,11 @@ export function explanationNodes(row, expected, actions) {
 function search({ hits }, { open }) {
 	const shown = hits.filter((hit) => hit.rank <= 8 || hit.was_read || hit.holds_expected).slice(0, 16);
 	const ranks = (hit, what, name) => name in hit.ranks && `${what} ${hit.ranks[name]}`;
-	return stage("1. Search", "The best passages, with their ranks by meaning and by words.",
+	return stage("1. Search", "The best passages, and how they rank by cosine and by BM25.",
 		el("ol", shown.map((hit) => el("li", { value: hit.rank },
 			link(placeOf(hit), hit.url, (opener) => open(hit, opener)),
-			joined(ranks(hit, "meaning", "sentence_cosine"), ranks(hit, "words", "sentence_bm25"),
-				hit.was_read ? "read" : hit.lacks_names ? "does not hold what the question names" : "not read",
+			joined(ranks(hit, "cosine", "sentence_cosine"), ranks(hit, "BM25", "sentence_bm25"),
+				hit.was_read ? "read" : hit.lacks_names ? "lacks the identifier" : "not read",
 				hit.holds_expected && "holds the right answer"),
 			hit.answer && el("p", { dir: "auto" }, hit.answer)))));
 }
@@ -56,6 +57,6 @@ function probability({ log_odds, threshold, answers: [best] }) {
 			: `${best?.confidence != null ? `The first answer has ${percent(best.confidence)}; an` : "An"} answer needs ${percent(threshold)}.`,
 		parts.length > 0 && el("table",
 			el("caption", { class: "note" }, "What adds to its log-odds"),
-			parts.map(([name, value]) => line(name.replaceAll("_", " "), value)),
+			parts.map(([name, value]) => line(name, value)),
 			line("sum", parts.reduce((sum, [, value]) => sum + value, 0), true)));
 }

@@ -1,5 +1,7 @@
 // Texts, and offsets of the server, which count code points where JavaScript counts UTF-16 units.
 
+import { el } from "./dom.js";
+
 const HALVES = /[\ud800-\udfff]/;
 const WRAPS = /(?<=[^\n|]{40})\n(?=\p{Ll})|(?<=[^\n|]{39}[^\n|.!?:;])\n(?=\p{L})/gu;
 const WRAPPED = /\.(pdf|txt|text|md|markdown|rst|eml|msg|rtf)(#|$)/i;
@@ -23,6 +25,9 @@ export function sentencesOf(passage) {
 /** Join the lines that a file of this name wraps: line ends become blanks, so no offset moves. */
 export const unwrapped = (text, name) => (WRAPPED.test(name) ? text.replace(WRAPS, " ") : text);
 
+/** A text as nodes; options as --no-deps stay in one line. */
+export const held = (text) => text.split(/((?<![\w-])--?[\w-]+)/).map((piece, n) => (n % 2 ? el("nobr", piece) : piece));
+
 /** Characters from..to of a passage as nodes: marks in <mark>, what is outside of the sentences quieter. */
 export function quoted(passage, name, from, to, marks, sentences) {
 	const text = unwrapped(passage.text, name);
@@ -30,12 +35,9 @@ export function quoted(passage, name, from, to, marks, sentences) {
 	const edges = [...marks, ...(sentences ?? [])].flatMap(({ start, end }) => [start, end]).filter((edge) => from < edge && edge < to);
 	const places = [from, ...new Set(edges), to].sort((a, b) => a - b);
 	return places.slice(0, -1).map((place, n) => {
-		const piece = cut(text, place - passage.start, places[n + 1] - passage.start);
+		const piece = held(cut(text, place - passage.start, places[n + 1] - passage.start));
 		const kind = within(marks, place) ? "mark" : sentences && !within(sentences, place) ? "span" : null;
-		if (!kind) return piece;
-		const element = document.createElement(kind);
-		element.textContent = piece;
-		return element;
+		return kind ? el(kind, piece) : piece;
 	});
 }
 
@@ -60,6 +62,7 @@ export const placeName = ({ place: { name } }) => (name?.startsWith("#") ? "" : 
 
 /** Where a text stands: "contract.pdf, page 12". */
 export function placeOf(row) {
-	const where = placeName(row) || row.heading || (row.place.line && `line ${row.place.line}`);
-	return [...new Set([row.title || fileName(row.document), where])].filter(Boolean).join(", ");
+	const name = fileName(row.document);
+	const where = placeName(row) || row.heading || (row.place.line ? `line ${row.place.line}` : name);
+	return [...new Set([row.title || name, where])].join(", ");
 }
