@@ -71,6 +71,13 @@ def test_answers_are_measured_by_their_marks(kb: Path, fitted_reader: Path) -> N
     assert [row["threshold"] for row in rows if row["given_answers"] == 0][-1] == 0.95
 
 
+def test_one_mark_is_a_sentence_and_no_table(kb: Path, fitted_reader: Path) -> None:
+    set_mark(kb, Mark(question_id("Who pays?"), "Who pays?", (), "none", ""))
+    shown = run("marks", "--index", kb, "--reader", fitted_reader).stdout
+    assert "precision" not in shown
+    assert shown.splitlines()[-1] == "a threshold is suggested from 50 measured marks on"
+
+
 def judged(*answers: tuple[float, bool]) -> Sequence[_Judged]:
     return [_Judged(True, confidence >= 0.3, right, confidence) for confidence, right in answers]
 

@@ -15,6 +15,7 @@ from oreqa.index.ingest import index_files
 from oreqa.index.store import Settings
 from oreqa.server import following
 from oreqa.server.collections import open_collections
+from oreqa.server.follower import _updating
 from oreqa.server.following import Follower, watched_paths
 
 pytest.importorskip("watchfiles", reason="the serve extra is not installed")
@@ -35,6 +36,21 @@ def is_running(process: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+def test_an_update_tells_when_it_began() -> None:
+    told: dict[str, object] = {}
+    kept: list[float] = []
+
+    def update() -> list[str]:
+        kept.append(time.time())  # a file that comes now may not be read
+        return []
+
+    assert _updating(update, told.update)()
+    begun, updated = told["begun"], told["updated"]
+    assert isinstance(begun, float)
+    assert isinstance(updated, float)
+    assert begun <= kept[0] <= updated
 
 
 @pytest.mark.slow

@@ -38,7 +38,9 @@ def send(client: httpx.Client, name: str, content: bytes = b"Whales sing.", fiel
 
 
 def test_a_file_is_kept_under_its_name_and_never_overwritten(taking: httpx.Client, inbox: Path) -> None:
+    before = time.time()
     response = send(taking, "Whale song – 2.txt")
+    assert before < response.json()["time"] < time.time()
     assert (response.status_code, response.json()["bytes"]) == (201, 12), response.text
     assert (inbox / "Whale song – 2.txt").read_bytes() == b"Whales sing."
     assert response.json()["document_id"] == document_id(str(inbox / "Whale song – 2.txt"))

@@ -150,8 +150,8 @@ def index_command(
         shown = {"prompts": {"question": prompts.question, "passage": prompts.passage}} if prompts else {}
         print_json({"index": str(index), **asdict(result), **shown}, indent=None if watch else 2)
     else:
-        is_chosen = bool(include or exclude)
-        for line in (*_summary(index, result, settings.model, is_chosen), *([f"prompts: {prompts}"] if prompts else [])):
+        chosen = {"included": bool(include), "excluded": bool(exclude)}
+        for line in (*_summary(index, result, settings.model, **chosen), *([f"prompts: {prompts}"] if prompts else [])):
             say(line)
         if settings.truncate_dim and result.passages and not _is_calibrated(index):
             say(f'with --truncate-dim answers are "not calibrated": oreqa fit{index_option(index)} fits their probabilities')
@@ -213,8 +213,8 @@ def _is_calibrated(index: Path) -> bool:
         return any(fitted.calibration for fitted in every)
 
 
-def _summary(index: Path, report: Report, model: str, is_chosen: bool = False) -> list[str]:
-    """The lines on an update. ``is_chosen`` says that patterns chose its files."""
+def _summary(index: Path, report: Report, model: str, included: bool = False, excluded: bool = False) -> list[str]:
+    """The lines on an update; patterns may have ``included`` or ``excluded`` files."""
     counts = [
         f"{number} {name}"
         for number, name in (
@@ -243,7 +243,8 @@ def _summary(index: Path, report: Report, model: str, is_chosen: bool = False) -
         lines.append(f"{named}: {model} has learned English; choose a multilingual model with --model for a new index")
     if report.mended:
         lines.append(f"{counted(len(report.mended), 'damaged file')} rebuilt: {', '.join(report.mended)}")
-    if report.gone and (counts or not is_chosen):  # patterns that match nothing are a slip: what they leave out is not gone
+    # --include names a part of the files, and patterns that leave nothing are a slip: what they leave out is not gone.
+    if report.gone and not included and (counts or not excluded):
         lines.append(_gone(report.gone))
     if report.unknown:
         kinds = [

@@ -78,6 +78,8 @@ def marks(
 
 
 def _print_report(index: Path, report: MarksReport) -> None:
+    from oreqa.evaluation.marks import FEWEST_TO_SUGGEST
+
     number = sum(report.verdicts.values())
     parts = [f"{count:,} {WORDS[verdict]}" for verdict, count in report.verdicts.items() if count]
     say(f"{index}: {counted(number, 'mark')}: {', '.join(parts)}")
@@ -93,6 +95,9 @@ def _print_report(index: Path, report: MarksReport) -> None:
         say(f"  {counted(report.unanswerable, 'question')} without: {shares}")
     if not report.thresholds:
         say("these models give no probability here, so there is no threshold to choose: see oreqa fit")
+        return
+    if report.measured == 1:
+        say(f"a threshold is suggested from {FEWEST_TO_SUGGEST} measured marks on")
         return
     say("  threshold   answers   right   precision   right given, wrong withheld")
     for row in report.thresholds:

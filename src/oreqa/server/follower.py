@@ -46,13 +46,14 @@ def _updating(update: Callable[[], list[str]], tell: Callable[..., None]) -> Cal
     """An update that tells of itself, and returns whether it succeeded."""
 
     def run() -> bool:
+        begun = time.time()
         tell(updating=True)
         try:
             failed = update()
         except OreqaError as error:
             tell(updating=False, error=str(error))
             return False
-        tell(updating=False, error="", failed=failed, updated=time.time())
+        tell(updating=False, error="", failed=failed, begun=begun, updated=time.time())
         return True
 
     return run

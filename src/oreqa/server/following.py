@@ -6,7 +6,6 @@ import json
 import logging
 import subprocess
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -30,7 +29,7 @@ _MOST_FAILED = 100
 class FollowerState:
     """How an index follows its ``paths``: ``state`` is "starting", "updating", "watching", "polling", which means that all
     files are looked at again and again, for a ``reason``, or "restarting". ``failed`` has a line for each file that could
-    not be read, ``error`` why the last update failed, ``updated`` when one last succeeded."""
+    not be read, ``error`` why the last update failed, ``begun`` and ``updated`` when the last good one began and ended."""
 
     paths: Sequence[str]
     state: str = "starting"
@@ -38,6 +37,7 @@ class FollowerState:
     failed: Sequence[str] = ()
     failed_count: int = 0
     error: str = ""
+    begun: float | None = None
     updated: float | None = None
 
 
@@ -105,7 +105,7 @@ class Follower:
 def _after(state: FollowerState, told: Mapping[str, Any], polling: str, is_updating: bool) -> FollowerState:
     kind = "updating" if is_updating else "polling" if polling else "watching"
     failed = told.get("failed")
-    changes = {name: told[name] for name in ("error", "updated") if name in told}
+    changes = {name: told[name] for name in ("error", "begun", "updated") if name in told}
     if failed is not None:
         changes |= {"failed": failed[:_MOST_FAILED], "failed_count": len(failed)}
     return replace(state, state=kind, reason=polling, **changes)
@@ -132,4 +132,4 @@ def watched_paths(texts: Sequence[str], folders: Mapping[str, Path]) -> dict[str
 
 def status_of(followers: Mapping[str, Follower], collection: str) -> dict[str, Any] | None:
     """How a collection follows its folders; None if it follows none."""
-    return {**followers[collection].state, "time": time.time()} if collection in followers else None
+    return followers[collection].state if collection in followers else None

@@ -6,6 +6,7 @@ import asyncio
 import os
 import secrets
 import stat
+import time
 import unicodedata
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -38,11 +39,13 @@ _DEVICES = frozenset(("con", "prn", "aux", "nul", *(f"{kind}{number}" for kind i
 
 
 class UploadRow(BaseModel):
-    """A file that was kept: its name, its size, and the id that its document gets when it is indexed."""
+    """A file that was kept: its name, its size, the id that its document gets when it is indexed, and since when: an update
+    that begins after that ``time`` reads it."""
 
     name: str
     bytes: int
     document_id: str
+    time: float
 
 
 def need_uploads_folder(folder: Path) -> Path:
@@ -83,9 +86,11 @@ def upload_router(folder: Path, read_only: bool) -> APIRouter:
                 name, size = checked_name(file.filename or ""), file.size or 0
                 async with storing:
                     await run_in_threadpool(keep_file, folder, name, file.file, size)
+                    kept = time.time()
             finally:
                 await file.close()
-        return json_response({"name": name, "bytes": size, "document_id": document_id(str(folder / name))}, 201)
+        row = {"name": name, "bytes": size, "document_id": document_id(str(folder / name)), "time": kept}
+        return json_response(row, 201)
 
     return router
 

@@ -22,23 +22,24 @@ export function takeFiles(say, changed) {
 	async function send(files) {
 		const watches = async () => (await get("/v1/status")).collections.map((each) => each.watch).filter(Boolean);
 		const refused = [];
-		const before = Math.max(0, ...(await watches().catch(() => [])).map((watch) => watch.time));
+		let kept = 0; // when the server had the last one
 		for (const [number, file] of files.entries()) {
 			say(`Sending ${file.name} (${number + 1} of ${files.length})`);
 			const body = new FormData();
 			body.append("file", file);
 			const response = await fetch("/v1/uploads", { method: "POST", body }).catch(() => null);
 			const row = await response?.json().catch(() => null);
-			if (!response?.ok) refused.push(`${file.name}: ${row?.detail ?? "the server does not answer"}`);
+			if (response?.ok) kept = row.time;
+			else refused.push(`${file.name}: ${row?.detail ?? "the server does not answer"}`);
 		}
 		input.value = "";
 		const sent = files.length - refused.length;
 		const end = (text) => say([sent ? text : "", ...refused].filter(Boolean).join("; "));
-		if (!sent || !before) return end(`${counted(sent, "file")} sent; ask when the index holds them`);
+		if (!sent || !(await watches().catch(() => [])).length) return end(`${counted(sent, "file")} sent; ask when the index holds them`);
 		say(`Indexing ${counted(sent, "file")}`);
 		for (let look = 0; look < LOOKS; look += 1) {
 			await new Promise((resolve) => { setTimeout(resolve, PAUSE); });
-			const done = (await watches().catch(() => [])).filter((watch) => watch.updated > before && watch.state !== "updating");
+			const done = (await watches().catch(() => [])).filter((watch) => watch.begun > kept);
 			if (!done.length) continue;
 			const failed = done.flatMap((watch) => watch.failed).filter((line) => files.some((file) => line.includes(file.name)));
 			await changed();
