@@ -29,6 +29,7 @@ def __getattr__(name: str) -> Any:
         mcp,
         mine,
         models,
+        open,
         remove,
         search,
         serve,

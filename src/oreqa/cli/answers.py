@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from oreqa.cli.hits import names_of, place_text, shown_path
+from oreqa.cli.hits import shown_path, source_line
 from oreqa.cli.output import one_line, visible
 from oreqa.paths import index_option
 
@@ -31,13 +31,13 @@ def render_answer(answer: Answer, whole: bool = True, note: str = "") -> Rendera
     from rich.table import Table
     from rich.text import Text
 
-    from oreqa.cli.console import Indented, SourceLine, unwrapped
+    from oreqa.cli.console import Indented, unwrapped
 
     passage, sentence = answer.passage, answer.sentence
     sure = Text(answer.certainty, _STYLES[answer.certainty])
     if answer.percent:
         sure.append(f" {answer.percent}")
-    source = SourceLine(place_text(passage, answer.start), names_of(passage), 5)
+    source = source_line(passage, answer.start, 5)
     marks = [Indented(Text(mark, "yellow"), 5) for mark in (*_marks(answer), *([note] if note else []))]
     if answer.form == "block":
         return Group(sure, *(Indented(text, 5) for text in _block_texts(answer)), source, *marks, "")
@@ -84,7 +84,7 @@ def _computation_parts(computation: Computation) -> Iterator[RenderableType]:
     """What was computed, the first ``ROWS_SHOWN`` rows that prove it, and where they stand."""
     from rich.text import Text
 
-    from oreqa.cli.console import Indented, SourceLine
+    from oreqa.cli.console import Indented
 
     number, rows = len(computation.rows), computation.basis
     if computation.operation == "count":
@@ -94,7 +94,7 @@ def _computation_parts(computation: Computation) -> Iterator[RenderableType]:
         yield Indented(Text(f"the {computation.operation} {one_line(computation.column)} of {rows}", "dim"), 5)
     for passage, row in computation.rows[:ROWS_SHOWN]:
         yield Indented(Text(one_line(row.text)), 5)
-        yield SourceLine(place_text(passage, row.start), names_of(passage), 5)
+        yield source_line(passage, row.start, 5)
     if number > ROWS_SHOWN:
         yield Indented(Text(f"... and {number - ROWS_SHOWN} more", "dim"), 5)
 

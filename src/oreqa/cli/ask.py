@@ -21,6 +21,7 @@ from oreqa.cli.output import (
     say,
 )
 from oreqa.cli.progress import progress_bar
+from oreqa.cli.sources import remember_sources, source_at
 from oreqa.defaults import DEFAULT_READER, ENGLISH, LARGE_ENCODER
 from oreqa.errors import InputError
 from oreqa.paths import index_option
@@ -102,6 +103,8 @@ def ask(
             row["file"] = states[row["document"]][1]
         print_json(rows if are_many else rows[0])
         return
+    shown = [answer for reply in replies for answer in (reply.answers or filter(None, [reply.guess]))]
+    remember_sources([source_at(answer.passage, answer.start) for answer in shown])
     for text, reply in zip(texts, replies, strict=True):
         if are_many:
             print_question(text)

@@ -9,6 +9,7 @@ from typing import Any
 
 import rich.console
 from rich.segment import Segment
+from rich.style import Style
 from rich.text import Text
 
 from oreqa.cli.output import visible, writing
@@ -85,6 +86,7 @@ class Indented:
 @dataclass(frozen=True, slots=True)
 class SourceLine:
     """A place and the names of what stands there: on one line if they fit, else the names below, the place never broken.
+    Terminals that can make a ``link`` of the place.
 
     Print it with ``crop=False``: a place may be longer than the terminal is wide.
     """
@@ -93,9 +95,12 @@ class SourceLine:
     names: str
     indent: int
     style: str = "cyan"
+    link: str = ""
 
     def __rich_console__(self, console: rich.console.Console, options: rich.console.ConsoleOptions) -> Iterator[Text]:
         place, names = Text(visible(self.place), self.style), Text(visible(self.names), "dim")
+        if self.link:
+            place.stylize(Style(link=self.link))
         blank = " " * self.indent
         room = options.max_width - self.indent
         if not self.names:

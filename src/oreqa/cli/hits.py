@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oreqa.cli.output import one_line
+from oreqa.cli.sources import source_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.console import RenderableType
 
+    from oreqa.cli.console import SourceLine
     from oreqa.core import Hit, Passage
     from oreqa.index.search import Index
 
@@ -62,19 +64,24 @@ def names_of(passage: Passage) -> str:
     return " > ".join(name for name in (title, passage.heading) if name)
 
 
+def source_line(passage: Passage, offset: int, indent: int, style: str = "cyan") -> SourceLine:
+    """The place of a character of a passage's document, a link where the terminal can, and the passage's names."""
+    from oreqa.cli.console import SourceLine
+
+    return SourceLine(place_text(passage, offset), names_of(passage), indent, style, source_at(passage, offset).url)
+
+
 def render_hit(rank: int, hit: Hit, body: str) -> RenderableType:
     """A hit for a terminal: rank, score, the ``body`` that was ranked, and the place of its best sentence."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
-    from oreqa.cli.console import SourceLine
-
     head = Table.grid(padding=(0, 1))
     head.add_column(justify="right", width=3)
     head.add_column(width=7, justify="right")
     head.add_row(Text(str(rank), "dim"), Text(f"{hit.score:.3f}", "green"), Text(one_line(body)))
-    return Group(head, SourceLine(place_text(hit.passage, hit.sentence.start), names_of(hit.passage), 12))
+    return Group(head, source_line(hit.passage, hit.sentence.start, 12))
 
 
 def render_near(hit: Hit) -> RenderableType:
@@ -82,11 +89,10 @@ def render_near(hit: Hit) -> RenderableType:
     from rich.console import Group
     from rich.text import Text
 
-    from oreqa.cli.console import Indented, SourceLine
+    from oreqa.cli.console import Indented
 
     text = Indented(Text(extract(hit), "dim"), 5)
-    place = place_text(hit.passage, hit.sentence.start)
-    return Group(text, SourceLine(place, names_of(hit.passage), 5, "dim cyan"), "")
+    return Group(text, source_line(hit.passage, hit.sentence.start, 5, "dim cyan"), "")
 
 
 def extract(hit: Hit, limit: int = EXTRACT) -> str:

@@ -10,6 +10,7 @@ from oreqa.cli.application import Command, Panel, app
 from oreqa.cli.hits import place_text, shown_path
 from oreqa.cli.options import Option
 from oreqa.cli.output import need_text, print_json, visible
+from oreqa.cli.sources import source_at
 from oreqa.errors import InputError
 
 if TYPE_CHECKING:
@@ -109,8 +110,8 @@ def _print(passages: Sequence[Passage], stretch: tuple[int, int] | None) -> None
             console.print(Text(visible(passage.heading), "bold"))
         heading = passage.heading
         console.print(Indented(_marked(passage, stretch), 2))
-        place = place_text(passage, passage.start)
-        console.print(SourceLine(place, f"{passage.start}-{passage.end}", 2), crop=False)
+        place, url = place_text(passage, passage.start), source_at(passage, passage.start).url
+        console.print(SourceLine(place, f"{passage.start}-{passage.end}", 2, link=url), crop=False)
 
 
 def _marked(passage: Passage, stretch: tuple[int, int] | None) -> Text:

@@ -1,0 +1,145 @@
+"""``oreqa open``: the source of an answer, or a document, in an editor or what the system opens it with."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from oreqa.cli.application import Command, Panel, app
+from oreqa.cli.options import Option
+from oreqa.cli.output import need_text, print_json, say
+from oreqa.cli.sources import Source, remembered_source, source_at
+from oreqa.errors import InputError, OreqaError
+from oreqa.paths import need_index
+
+_LOCATION = re.compile(r"(?::(?P<line>\d+)|, page (?P<page>\d+))$")
+_AT_PLUS = {
+    "vi",
+    "vim",
+    "nvim",
+    "gvim",
+    "view",
+    "nano",
+    "pico",
+    "emacs",
+    "emacsclient",
+    "micro",
+    "kak",
+    "joe",
+    "gedit",
+    "kate",
+}
+_AT_G = {"code", "code-insiders", "codium", "vscodium", "cursor", "windsurf"}
+_AT_COLON = {"subl", "hx", "helix", "zed"}
+"""Editors, by how they are told the line: ``+12 FILE``, ``-g FILE:12`` and ``FILE:12``."""
+
+
+@app.command("open", cls=Command, rich_help_panel=Panel.ASK)
+def open_source(
+    document: Annotated[
+        str,
+        typer.Argument(
+            metavar="DOCUMENT", help="The number of an answer of the last oreqa ask; or a document, as ask prints places."
+        ),
+    ] = "1",
+    index: Option.optional_index = None,
+    print_place: Annotated[
+        bool, typer.Option("--print", help="Print the path or the address instead of opening it.")
+    ] = False,
+    as_json: Option.as_json = False,
+) -> None:
+    """Open the source of the last answer, of another one by its number, or of a document.
+
+    A text opens at its line in $VISUAL or $EDITOR, everything else, and where no editor is set, with the system's program,
+    a PDF at its page. With --json the place is printed, and nothing is opened.
+
+    [bold]oreqa open[/bold]
+
+    [bold]oreqa open 2[/bold]
+
+    [bold]oreqa open guide.md:12 --index kb[/bold]
+    """
+    is_number = document.isascii() and document.isdecimal()
+    source = remembered_source(int(document)) if is_number else _named_source(document, index)
+    file = _need_file(source)
+    if as_json:
+        place = {"document": source.document, "file": str(file), "line": source.line, "page": source.page}
+        print_json({**place, "url": source.url})
+    elif print_place:
+        say(source.url if source.page is not None else f"{file}{'' if source.line is None else f':{source.line}'}")
+    else:
+        _run(opening_command(source, file, os.environ.get("VISUAL") or os.environ.get("EDITOR") or "", sys.platform))
+
+
+def _named_source(name: str, index: Path | None) -> Source:
+    """The place that is named as ``oreqa ask`` prints it: a document, and a line or a page behind it."""
+    from oreqa.index.documents import read_document
+
+    passages = read_document(index or need_index(), need_text(name, "the document"))
+    if not passages:
+        raise InputError(f"{name}: the document has no text to open")
+    source, location = source_at(passages[0], passages[0].start), _LOCATION.search(name)
+    if location is None or source.document.endswith(name):
+        return source
+    line, page = location["line"], location["page"]
+    return replace(source, line=int(line)) if line else replace(source, page=int(page))
+
+
+def _need_file(source: Source) -> Path:
+    """The file of a document. Raises InputError if it has none, or that is gone."""
+    name = source.document
+    file = source.file
+    if file is None and "#" in name and Path(name).is_absolute():
+        raise InputError(f"{name}: it lies inside a file; unpack that, or read it with: oreqa show {shlex.quote(name)}")
+    if file is None:
+        raise InputError(f"{name}: it comes from no file; read it with: oreqa show {shlex.quote(name)}")
+    if not file.exists():
+        raise InputError(f"{file}: the file is gone; the index still has its text: oreqa show {shlex.quote(name)}")
+    return file
+
+
+def opening_command(source: Source, file: Path, editor: str, platform: str) -> list[str]:
+    """The words of the command that opens a place, run without a shell. The path is whole: no name is taken for an option.
+
+    Raises InputError for an editor whose quotes do not close.
+
+    Examples:
+        >>> opening_command(Source("/docs/guide.md", line=12), Path("/docs/guide.md"), "code --wait", "linux")
+        ['code', '--wait', '-g', '/docs/guide.md:12']
+    """
+    if source.line is None or not editor.strip():
+        target = str(file) if source.page is None else source.url
+        return [{"darwin": "open", "win32": "start"}.get(platform, "xdg-open"), target]
+    try:
+        words = shlex.split(editor, posix=platform != "win32")
+    except ValueError:
+        raise InputError(f"the editor {editor!r}: a quote is not closed; set VISUAL or EDITOR anew") from None
+    name = Path(words[0].strip('"')).stem
+    if name in _AT_G:
+        return [*words, "-g", f"{file}:{source.line}"]
+    if name in _AT_COLON:
+        return [*words, f"{file}:{source.line}"]
+    return [*words, *([f"+{source.line}"] if name in _AT_PLUS else []), str(file)]
+
+
+def _run(command: list[str]) -> None:
+    """Run a command to its end. Raises InputError for a program that is not here, OreqaError if it fails."""
+    program, target = command[0], command[-1]
+    if program == "start":
+        os.startfile(target)  # type: ignore[attr-defined,unused-ignore]  # of Windows
+        return
+    try:
+        code = subprocess.run(command, check=False).returncode
+    except OSError as error:
+        ways = "set EDITOR, or see the path with --print"
+        raise InputError(f"{program}: it cannot be started ({error.strerror}); {ways}") from None
+    if code:
+        raise OreqaError(f"{program} ended with status {code}; the source is: {target}")

@@ -1,0 +1,87 @@
+"""Where the source of an answer lies, links to it, and those of the last answers, which ``oreqa open`` opens."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from oreqa.errors import InputError
+from oreqa.paths import cache_folder, file_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from oreqa.core import Passage
+
+_TABLES = (".csv", ".tsv", ".jsonl", ".json")
+"""Files whose documents are their rows; those in other files lie in an archive, a mailbox or a mail."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A place in a document: its key, and the line or the page, where that is known."""
+
+    document: str
+    line: int | None = None
+    page: int | None = None
+
+    @property
+    def file(self) -> Path | None:
+        """The document's file; None if it has none of its own."""
+        file = file_of(self.document)
+        if not file.is_absolute():
+            return None
+        is_row = file.name.lower().removesuffix(".gz").endswith(_TABLES)
+        return file if is_row or str(file) == self.document else None
+
+    @property
+    def url(self) -> str:
+        """The address of the file, of a PDF that of the page; empty if there is no file."""
+        file = self.file
+        return "" if file is None else file.as_uri() + ("" if self.page is None else f"#page={self.page}")
+
+
+def source_at(passage: Passage, offset: int) -> Source:
+    """The place of a character of a passage's document."""
+    place = passage.place(offset)
+    page = re.fullmatch(r"page (\d+)", place.name) if place else None
+    return Source(passage.document_key, place.line if place and not place.name else None, int(page[1]) if page else None)
+
+
+def remember_sources(sources: Sequence[Source]) -> None:
+    """Keep the places of answers, and nothing else, where only this user can read them. Where there is no cache, it does
+    nothing."""
+    path = _file()
+    temporary = path.with_name(f".{secrets.token_hex(8)}")
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as stream:
+            json.dump([asdict(source) for source in sources], stream)
+        temporary.replace(path)
+
+
+def remembered_source(number: int) -> Source:
+    """The place of an answer of the last ``oreqa ask``, by its number from 1. Raises InputError if there is none."""
+    try:
+        status = _file().stat()
+        is_ours = not hasattr(os, "getuid") or status.st_uid == os.getuid()
+        sources = [Source(**row) for row in json.loads(_file().read_text(encoding="utf-8"))] if is_ours else []
+    except FileNotFoundError:
+        raise InputError("there is no answer to open: oreqa ask gives one, or name a document") from None
+    except (OSError, ValueError, TypeError):
+        raise InputError("the last answers cannot be read: ask again, or name a document") from None
+    if not 0 < number <= len(sources):
+        count = f"the last oreqa ask gave {len(sources)}" if sources else "the last oreqa ask gave none"
+        raise InputError(f"there is no answer {number}: {count}; to open a file of this name: oreqa open ./{number}")
+    return sources[number - 1]
+
+
+def _file() -> Path:
+    """Users may share a cache."""
+    return cache_folder() / f"last-answers-{os.getuid() if hasattr(os, 'getuid') else 'user'}.json"
