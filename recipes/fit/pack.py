@@ -22,7 +22,6 @@ from pathlib import Path
 
 from oreqa.defaults import BASE_ENCODER, DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_GENERATOR, DEFAULT_READER
 from oreqa.models.checksums import PACK, packaged_checksums, write_checksums
-from oreqa.models.names import find_model
 from oreqa.models.pack.packing import pack_model
 
 ROOT = Path(__file__).parents[2]
@@ -58,7 +57,7 @@ def main() -> None:
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"), help="where the miners' models run")
     options = parser.parse_args()
     if options.checksums:
-        write_checksums(packaged_checksums(find_model(BASE_ENCODER)))
+        write_checksums(packaged_checksums())
         return
     if options.data is None:
         parser.error("name --data")

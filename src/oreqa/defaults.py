@@ -25,7 +25,7 @@ BEST_READER = "mpnet-reader"
 """Stored as a difference from the large encoder, which it needs."""
 
 SHIPPED = (DEFAULT_ENCODER, DEFAULT_READER, DEFAULT_CLASSIFIER, DEFAULT_GENERATOR, BEST_READER)
-"""The models that come with oreqa, as differences from the base encoder, which is a package of its own, or the large one."""
+"""The models that come with oreqa as differences from the base encoder, which comes with it too, or from the large one."""
 
 ENGLISH = (BASE_ENCODER, LARGE_ENCODER, *SHIPPED)
 """Models that were trained on English texts."""

@@ -109,7 +109,7 @@ def test_damaged_files_are_named(tmp_path: Path, settings: object) -> None:
 def test_the_shipped_models_were_fitted_together() -> None:
     fingerprint, base = (model_fingerprint(find_model(name)) for name in (DEFAULT_ENCODER, BASE_ENCODER))
     encoder, earlier = encoder_fitted(DEFAULT_ENCODER, fingerprint), encoder_fitted(BASE_ENCODER, base)
-    assert earlier == encoder_fitted("a copy of it under another name", base) != Fitted()
+    assert earlier != Fitted()
     assert (encoder.replaced, earlier.encoder) == (None, base)
     assert earlier.replaced
     assert earlier.replaced.encoder == fingerprint

