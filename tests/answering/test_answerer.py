@@ -142,6 +142,22 @@ def test_what_only_a_reader_uses_is_refused_without_one(answerer: Answerer) -> N
         Answerer.load(answerer.index.folder, reader=Reader("minilm-reader"))  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
+def test_a_folder_alone_is_loaded(answerer: Answerer, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = answerer.index.folder
+    question = "How many hearts has an octopus?"
+    with Answerer(str(folder)) as opened, Answerer.load(folder) as loaded:
+        assert repr(opened) == repr(loaded)
+        assert [str(answer) for answer in opened.ask(question)] == [str(answer) for answer in loaded.ask(question)]
+    with pytest.raises(IndexStateError, match="this index was closed"):
+        opened.ask(question)
+    for arguments in ({"passages": 3}, {"marks": True}, {"rerank_hits": 3}):
+        with pytest.raises(InputError, match=r"with a folder, use Answerer.load\(folder, ...\)"):
+            Answerer(folder, **arguments)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="takes an opened Index or its folder, not a list"):
+        Answerer([folder])  # type: ignore[arg-type]
+
+
 def test_bad_questions(answerer: Answerer) -> None:
     for question in ("", "  \n"):
         with pytest.raises(InputError, match="the question is empty"):
@@ -327,12 +343,6 @@ def test_the_hits_of_a_reply_are_those_that_it_was_answered_from(
         read = {hit.passage_id for hit in reply.hits}
         numbers = {hit.passage.text: hit.passage_id for hit in reply.hits}
         assert {numbers.get(answer.passage.text) for answer in reply.answers} <= read
-
-
-def test_an_answerer_of_a_folder_is_told_how_to_open_it(answerer: Answerer) -> None:
-    with pytest.raises(InputError, match=r"not a str: open a folder with Answerer\.load\(folder\)"):
-        Answerer("kb")  # type: ignore[arg-type]
-    assert Index(answerer.index.folder).search("bees") == answerer.index.search("bees")
 
 
 @pytest.mark.parametrize("kind", ["classifier", "reranker"])

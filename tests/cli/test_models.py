@@ -115,8 +115,8 @@ def test_index_online_ask_offline(hub: Hub, tiny: Path, tiny_reader: Path, tmp_p
     early = oreqa_process(*question, "--reader", READER, HF_HUB_OFFLINE="1")
     assert early.returncode == 2
     assert (
-        f"there is no folder or model {READER} here, and HF_HUB_OFFLINE forbids to download it; here are all-minilm"
-        in early.stderr
+        f"there is no folder or model {READER} here, and HF_HUB_OFFLINE forbids to download it: with a network, run oreqa "
+        f"models get {READER}; here are all-minilm" in early.stderr
     )
     assert f", {NAME}\n" in early.stderr
     assert oreqa_process(*question, "--reader", READER).returncode == 0

@@ -191,9 +191,32 @@ def test_without_a_network_the_models_here_are_listed(hub: Hub, tiny: Path, no_n
     with pytest.raises(ModelError) as raised:
         find_model("org/other")
     here = "here are all-minilm-l6-v2, minilm-retriever, minilm-reader, minilm-classifier, minilm-generator, mpnet-reader"
-    assert (
-        str(raised.value) == f"there is no folder or model org/other here, and HF_HUB_OFFLINE forbids to download it; {here}"
+    assert str(raised.value) == (
+        "there is no folder or model org/other here, and HF_HUB_OFFLINE forbids to download it: with a network, run oreqa "
+        f"models get org/other; {here}"
     )
+
+
+@pytest.mark.parametrize(("name", "full"), [
+    ("distilbert-base-cased-distilled-squad", "distilbert/distilbert-base-cased-distilled-squad"),
+    ("bert-large-uncased-whole-word-masking-finetuned-squad",
+     "google-bert/bert-large-uncased-whole-word-masking-finetuned-squad"),
+    ("all-MiniLM-L12-v2", "sentence-transformers/all-MiniLM-L12-v2"),
+    ("ms-marco-MiniLM-L6-v2", "cross-encoder/ms-marco-MiniLM-L6-v2"), ("xlm-roberta-base", "FacebookAI/xlm-roberta-base"),
+    ("e5-small-v2", "intfloat/e5-small-v2"), ("bge-small-en-v1.5", "BAAI/bge-small-en-v1.5"), ("t5-small", "google-t5/t5-small"),
+])  # fmt: skip
+def test_a_well_known_model_without_its_owner_is_named_with_it(hub: Hub, name: str, full: str) -> None:
+    with pytest.raises(
+        ModelError, match=f"^there is no model '{name}' here; the Hub has it as {full}: oreqa models get {full}$"
+    ):
+        find_model(name)
+    assert hub.requests == []
+
+
+def test_other_names_have_no_owner(hub: Hub) -> None:
+    for name in ("minilm-raeder", "my-bert-base-model", "all-minilm", "roberta"):
+        with pytest.raises(ModelError, match="ive a folder, or one of"):
+            find_model(name)
 
 
 def test_an_unreachable_hub_is_one_line(hub: Hub, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:

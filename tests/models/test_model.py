@@ -8,6 +8,7 @@ import pytest
 
 from oreqa import CrossEncoder, Encoder, Extractor, QuestionGenerator, Reader
 from oreqa.datasets.pairs import Candidate
+from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_GENERATOR, DEFAULT_READER
 from oreqa.errors import InputError, ModelError
 
 MODELS = [
@@ -28,6 +29,19 @@ def test_a_model_is_opened_by_its_name_or_folder(kind: type, fixture: str, reque
         kind("minilm")
     with pytest.raises(TypeError):
         kind(folder, "cpu")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "name"), [
+    (Encoder, DEFAULT_ENCODER), (Reader, DEFAULT_READER), (CrossEncoder, DEFAULT_CLASSIFIER), (QuestionGenerator, DEFAULT_GENERATOR),
+])  # fmt: skip
+def test_without_a_name_it_is_the_model_that_comes_with_oreqa(kind: type, name: str) -> None:
+    assert kind().fingerprint == kind.load().fingerprint == kind(name).fingerprint  # type: ignore[attr-defined]
+
+
+def test_no_extractor_comes_with_oreqa() -> None:
+    with pytest.raises(TypeError, match="name"):
+        Extractor()  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import overload
 
+import oreqa.answering.choices as choices
 from oreqa.answer import Answer
-from oreqa.answering.choices import check_stages, checked_threshold, chosen_reader, chosen_reranking
 from oreqa.answering.combining import Combination
 from oreqa.answering.computing import computed_answers
 from oreqa.answering.explanation import EXPLAINED_ANSWERS, EXPLAINED_HITS, Explanation, explained
@@ -17,7 +16,7 @@ from oreqa.answering.guarantee import Guarantee, guarantee
 from oreqa.answering.marked import CorrectedAnswers
 from oreqa.answering.reading import best_answers, fitted_pipeline, holding_names, searched_hits
 from oreqa.answering.reply import Reply
-from oreqa.answering.reranking import load_hit_reranker, reranked_hits
+from oreqa.answering.reranking import reranked_hits
 from oreqa.answering.versions import likely_answers
 from oreqa.arguments import Where, conditions, count, kind_of, question_list
 from oreqa.core import Hit, Unit
@@ -53,7 +52,7 @@ class Answerer(OfOneProcess):
 
     def __init__(
         self,
-        index: Index,
+        index: Index | str | Path,
         reader: Reader | None = None,
         span_reranker: CrossEncoder | None = None,
         *,
@@ -64,13 +63,18 @@ class Answerer(OfOneProcess):
         passages: int | None = None,
         marks: bool = False,
     ) -> None:
+        """Take an opened index and loaded models, or an index's folder alone, as ``load(folder)`` does. Raises InputError
+        for models that no stage would use, and for a folder with models: ``load`` takes those by name."""
+        if isinstance(index, str | Path):
+            others = reader, span_reranker, hit_reranker, rerank_hits, combination, calibration, passages, marks or None
+            choices.check_folder_alone(others)
+            vars(self).update(vars(type(self).load(index)))
+            return
         if not isinstance(index, Index):
-            raise InputError(
-                f"Answerer takes an opened Index, not {kind_of(index)}: open a folder with Answerer.load(folder)"
-            )
-        check_stages(reader, span_reranker, combination, passages)
+            raise InputError(f"Answerer takes an opened Index or its folder, not {kind_of(index)}")
+        choices.check_stages(reader, span_reranker, combination, passages)
         self.index = index
-        chosen, self.rerank_hits = chosen_reranking(hit_reranker, rerank_hits)
+        chosen, self.rerank_hits = choices.chosen_reranking(hit_reranker, rerank_hits)
         self.hit_reranker = CrossEncoder(chosen, kind=CLASSIFIER) if isinstance(chosen, str) else chosen
         self.reader, self.span_reranker = reader, span_reranker
         self.reader_name = None if reader is None else shown_name(reader.folder.path)
@@ -136,19 +140,13 @@ class Answerer(OfOneProcess):
         Raises IndexStateError if the index cannot be searched, ModelError if a model cannot be loaded, InputError for a
         model, a quality or a number that no stage would use, and for damaged marks.
         """
-        check_stages(reader, span_reranker)
-        hit_reranker, rerank_hits = chosen_reranking(hit_reranker, rerank_hits)
+        choices.check_stages(reader, span_reranker)
+        hit_reranker, rerank_hits = choices.chosen_reranking(hit_reranker, rerank_hits)
         index = Index.open(folder, device)
         try:
-            reader = chosen_reader(reader, quality, index.snapshot().settings.quality)
-            # The models are compiled side by side: a question asked alone waits for little else.
-            with ThreadPoolExecutor(max_workers=2) as pool:
-                loading = None if reader is None else pool.submit(Reader, reader, device=device)
-                comparing = None if span_reranker is None else pool.submit(CrossEncoder, span_reranker, device=device)
-                scorer = load_hit_reranker(hit_reranker, device)
-                _ = index.encoder
-            models = loading.result() if loading else None, comparing.result() if comparing else None
-            answerer = cls(index, *models, hit_reranker=scorer, rerank_hits=rerank_hits, marks=marks)
+            reader = choices.chosen_reader(reader, quality, index.snapshot().settings.quality)
+            reading, comparing, scorer = choices.load_stages(index, reader, span_reranker, hit_reranker, device)
+            answerer = cls(index, reading, comparing, hit_reranker=scorer, rerank_hits=rerank_hits, marks=marks)
         except BaseException:
             index.close()
             raise
@@ -215,7 +213,7 @@ class Answerer(OfOneProcess):
     def _replies(self, texts: Sequence[str], k: int, where: Where, lowest: float | None, snapshot: Snapshot) -> list[Reply]:
         """The replies of the models and of computation, from one state of the index."""
         fitted = self._fitted_of(snapshot)
-        threshold = checked_threshold(lowest, fitted[1])
+        threshold = choices.checked_threshold(lowest, fitted[1])
         respelt = [misspelt(text, snapshot, self.index.encoder.knows_word) for text in texts]
         texts = [with_words(*question) for question in zip(texts, respelt, strict=True)]
         depth = max(k, SENTENCES_TOP_K) if self.reader is None else self.passages
@@ -254,7 +252,7 @@ class Answerer(OfOneProcess):
         if self.hit_reranker is not None:
             raise InputError("what a classifier re-ranked is not explained: load the answerer without hit_reranker")
         calibration = self._fitted_of(snapshot := self.index.snapshot())[1]
-        threshold = checked_threshold(threshold, calibration)
+        threshold = choices.checked_threshold(threshold, calibration)
         (reply,) = self._replies(question_list(question), EXPLAINED_ANSWERS, where, 0, snapshot)
         unit: Unit = "sentence" if self.reader is None else "passage"
         asked = with_words(question, reply.respelt)

@@ -1,16 +1,22 @@
-"""What a caller chooses, checked: the quality of answers, the models of the stages, the threshold."""
+"""What a caller chooses, checked and loaded: the quality of answers, the models of the stages, the threshold."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
+from oreqa.answering.reranking import load_hit_reranker
 from oreqa.arguments import count, share
 from oreqa.defaults import DEFAULT_CLASSIFIER, LARGE_ENCODER, QUALITIES, QUALITY_READERS, RERANKED_HITS
 from oreqa.errors import InputError, ModelError
+from oreqa.index.search import Index
+from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.fitted import Calibration
 from oreqa.models.names import find_model
+from oreqa.models.reader.reader import Reader
 
 QUALITY_VARIABLE = "OREQA_QUALITY"
 
@@ -72,6 +78,12 @@ def check_stages(reader: object, span_reranker: object, combination: object = No
         raise InputError("combination and passages are used by a reader alone: without one, answers are sentences")
 
 
+def check_folder_alone(others: Iterable[object]) -> None:
+    """Raise InputError if an Answerer is given an index's folder together with ``others`` than None."""
+    if any(each is not None for each in others):
+        raise InputError("Answerer takes loaded models with an opened Index; with a folder, use Answerer.load(folder, ...)")
+
+
 def chosen_reranking(hit_reranker: Classifier | None, rerank_hits: int | None) -> tuple[Classifier | str | None, int]:
     """The classifier that re-ranks the best hits, and how many: either of the two asks for it. Without both, None and 0.
 
@@ -81,3 +93,15 @@ def chosen_reranking(hit_reranker: Classifier | None, rerank_hits: int | None) -
     if not depth and hit_reranker is not None:
         raise InputError(f"the classifier {hit_reranker} would re-rank no hits: leave it out, or their number, which is 0")
     return (hit_reranker or DEFAULT_CLASSIFIER, depth) if depth else (None, 0)
+
+
+def load_stages(
+    index: Index, reader: str | Path | None, span_reranker: str | Path | None, hit_reranker: str | Path | None, device: str
+) -> tuple[Reader | None, CrossEncoder | None, CrossEncoder | None]:
+    """Load the named models and the index's encoder side by side: a question asked alone waits for little else."""
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        reading = None if reader is None else pool.submit(Reader, reader, device=device)
+        comparing = None if span_reranker is None else pool.submit(CrossEncoder, span_reranker, device=device)
+        scorer = load_hit_reranker(hit_reranker, device)
+        _ = index.encoder
+    return reading.result() if reading else None, comparing.result() if comparing else None, scorer

@@ -43,6 +43,31 @@ class HubUnreachableError(ModelError):
     """A model does not lie here, and there is no network to download it by."""
 
 
+_OWNERS = (
+    ("distilbert", r"distil(?:bert-base-(?:cased|uncased|german|multilingual)[\w.-]*|roberta-base)"),
+    ("google-bert", r"bert-(?:base|large)-[\w.-]+"),
+    ("FacebookAI", r"(?:xlm-)?roberta-(?:base|large)[\w.-]*"),
+    ("albert", r"albert-x{0,2}(?:base|large)-v[12]"),
+    ("google-t5", r"t5-(?:small|base|large|3b|11b)"),
+    ("sentence-transformers", r"(?:all|multi-qa|paraphrase|msmarco)-(?:mini|mpnet|distil|albert|multilingual)[\w.-]*-v\d"),
+    ("cross-encoder", r"ms-marco-(?:minilm|tinybert|electra)[\w.-]*"),
+    ("intfloat", r"(?:multilingual-)?e5-(?:small|base|large)(?:-v2)?"),
+    ("BAAI", r"bge-(?:small|base|large)-(?:en|zh)(?:-v1\.5)?"),
+)
+"""Owners on the Hub of models that other programs, and people, name without one."""
+
+
+def with_owner(name: str) -> str | None:
+    """The Hub's name of a well-known model that is named without its owner; None for any other name.
+
+    Examples:
+        >>> with_owner("distilbert-base-cased-distilled-squad")
+        'distilbert/distilbert-base-cased-distilled-squad'
+    """
+    owners = (owner for owner, models in _OWNERS if re.fullmatch(models, name, re.IGNORECASE | re.ASCII))
+    return next((f"{owner}/{name}" for owner in owners), None)
+
+
 @dataclass(frozen=True, slots=True)
 class HubName:
     """A repository and the branch, tag or commit in it that a name asks for; None for the newest commit."""

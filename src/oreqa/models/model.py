@@ -45,9 +45,9 @@ class LoadedModel(OfOneProcess, Generic[Folder]):
         self._load(self._read_folder(find_model(name)), device, precision)
 
     @classmethod
-    def load(cls, name: str | Path, **options: Any) -> Self:
+    def load(cls, *name: str | Path, **options: Any) -> Self:
         """The same as the class called with these arguments."""
-        return cls(name, **options)
+        return cls(*name, **options)
 
     @classmethod
     def of(cls, folder: Folder, session: Any) -> Self:

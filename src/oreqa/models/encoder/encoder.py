@@ -10,6 +10,7 @@ import numpy as np
 
 from oreqa.arguments import choice, text_list
 from oreqa.arrays import Floats
+from oreqa.defaults import DEFAULT_ENCODER
 from oreqa.models.encoder.folder import EncoderFolder, encoder_fingerprint, read_encoder_folder
 from oreqa.models.encoder.inputs import EncoderInputs, PassageText, input_batches
 from oreqa.models.encoder.static import StaticSession, normalised
@@ -40,9 +41,15 @@ class Encoder(LoadedModel[EncoderFolder]):
     _read_folder = staticmethod(read_encoder_folder)
 
     def __init__(
-        self, name: str | Path, *, device: str = "cpu", precision: str | None = None, truncate_dim: int | None = None
+        self,
+        name: str | Path = DEFAULT_ENCODER,
+        *,
+        device: str = "cpu",
+        precision: str | None = None,
+        truncate_dim: int | None = None,
     ) -> None:
-        """As ``LoadedModel``; raises InputError for a ``truncate_dim`` that the vectors do not have."""
+        """As ``LoadedModel``; without a name, the encoder of new indexes. Raises InputError for a ``truncate_dim`` that
+        the vectors do not have."""
         self._load(self._read_folder(find_model(name)).cut_to(truncate_dim), device, precision)
 
     @classmethod

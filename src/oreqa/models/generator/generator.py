@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oreqa.arguments import choice, count, is_list, kind_of
+from oreqa.defaults import DEFAULT_GENERATOR
 from oreqa.errors import InputError
 from oreqa.models.generator.decoding import (
     BeamSearch,
@@ -83,6 +84,10 @@ class QuestionGenerator(LoadedModel[GeneratorFolder]):
     """
 
     family = "generator"
+
+    def __init__(self, name: str | Path = DEFAULT_GENERATOR, *, device: str = "cpu", precision: str | None = None) -> None:
+        """As ``LoadedModel``; the generator that comes with oreqa, if none is named."""
+        super().__init__(name, device=device, precision=precision)
 
     @staticmethod
     def _read_folder(path: Path) -> GeneratorFolder:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from oreqa.arguments import count, title_and_text
 from oreqa.arrays import Rows
 from oreqa.core import Range, Span
+from oreqa.defaults import DEFAULT_READER
 from oreqa.models.graph.session import Session
 from oreqa.models.graph.windows import Text, Tokens, Window
 from oreqa.models.model import LoadedModel, questions_with_lists
@@ -145,7 +147,7 @@ class Reader(LoadedModel[ReaderFolder]):
     """A loaded reader finds the spans of passages that answer a question. Threads may share it.
 
     Examples:
-        >>> reader = Reader("minilm-reader")
+        >>> reader = Reader()  # or another by its name, as Reader("deepset/tinyroberta-squad2")
         >>> spans = reader.read("How many hearts does an octopus have?", ["An octopus has three hearts.", "Bees dance."])
         >>> spans[0].text, spans[0].passage_number
         ('three', 0)
@@ -153,6 +155,10 @@ class Reader(LoadedModel[ReaderFolder]):
 
     family = "reader"
     _read_folder = staticmethod(read_reader_folder)
+
+    def __init__(self, name: str | Path = DEFAULT_READER, *, device: str = "cpu", precision: str | None = None) -> None:
+        """As ``LoadedModel``; the reader that comes with oreqa, if none is named."""
+        super().__init__(name, device=device, precision=precision)
 
     def _begin(self, folder: ReaderFolder, session: Session, fingerprint: str) -> None:
         super()._begin(folder, session, fingerprint)
