@@ -311,6 +311,14 @@ def blocks(axes: Axes) -> None:
     axes.set(xlabel="F1 of sentences (%), 50 how-to, why and list questions", xlim=(0, 50))
 
 
+def follow_ups(axes: Axes) -> None:
+    result = read("chat/reporting.json")
+    names = {"bare": "as typed", "carried": "completed by rule", "written out": "written out in full"}
+    right = [100 * result["right"][way] / result["pairs"] for way in names]
+    bars(axes, list(names.values()), right, [OTHER, OURS, OTHER], "{:.0f}")
+    axes.set(xlabel="follow-up questions that are answered right (%)", xlim=(0, 100))
+
+
 PLOTS: dict[str, tuple[Callable[[Axes], None], float]] = {
     "fusion": (retrieval, 3.2),
     "augmentation": (augmentation, 3.2),
@@ -328,6 +336,7 @@ PLOTS: dict[str, tuple[Callable[[Axes], None], float]] = {
     "lora": (factors, 2.0),
     "faults": (faults, 5.4),
     "serving": (serving, 2.4),
+    "chat": (follow_ups, 1.8),
 }
 
 
