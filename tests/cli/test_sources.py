@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+import rich.console
 
 from oreqa.cli.console import Console, SourceLine
 from oreqa.cli.sources import Source, remember_sources, remembered_source, source_at
@@ -80,3 +81,12 @@ def test_without_a_cache_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "file").write_text("x")
     monkeypatch.setenv("OREQA_CACHE", str(tmp_path / "file" / "cache"))
     remember_sources([Source("/docs/a.md", 5)])
+
+
+def test_pictures_of_terminals_have_no_links() -> None:
+    def picture(link: str) -> str:
+        console = rich.console.Console(record=True, file=io.StringIO(), width=60, markup=False, highlight=False)
+        console.print(SourceLine("docs/a.md:5", "A", 5, link=link), crop=False)
+        return console.export_svg(title="oreqa", unique_id="a")
+
+    assert picture("file:///docs/a.md") == picture("")
