@@ -15,6 +15,7 @@ import pathspec
 from oreqa.corpus import limits
 from oreqa.corpus.opening import open_file
 from oreqa.corpus.readers import is_supported
+from oreqa.corpus.unread import archive_suffix, how_to_download, how_to_unpack
 from oreqa.errors import InputError, describe
 from oreqa.paths import full_path
 
@@ -55,8 +56,9 @@ def find_files(
     .oreqaignore lists, and folders below that are indexes are skipped. A file that ``paths`` names itself is always
     included. Symbolic links are followed if ``paths`` names them, or if they lead to files within the named folder that are
     not found by a name of their own. Raises InputError if a path does not exist, unless paths ``may_be_gone``, or is
-    neither a file nor a folder.
+    neither a file nor a folder, for an address of the web, and if all that is named are archives that are not read.
     """
+    _refuse_unread(paths)
     wanted = _spec(include) if include else None
     walk = _Walk(wanted, _named_kinds(include), _spec([*_ALWAYS_IGNORED, *exclude]), may_be_gone)
     for path in paths:
@@ -65,6 +67,21 @@ def find_files(
     left_out = tuple(sorted(walk.left_out.items()))
     unknown = dict(walk.unknown.most_common())
     return FoundFiles(tuple(sorted(walk.files)), unknown, walk.examples, left_out, tuple(sorted(walk.gone)))
+
+
+def _refuse_unread(paths: Sequence[Path]) -> None:
+    """Raise InputError, which says what to do, for an address, and for archives that are not read where all paths are such.
+
+    An archive beside other paths is left out like any file that cannot be read: a shell's ``*`` names all files.
+    """
+    for path in paths:
+        if line := how_to_download(path):
+            raise InputError(_printable(line))
+    archives = [path for path in paths if how_to_unpack(path) and path.is_file() and not is_supported(path)]
+    if archives and len(archives) == len(paths):
+        first = _printable(str(archives[0]))
+        others = f" ({len(archives) - 1} more are, too)" if len(archives) > 1 else ""
+        raise InputError(f"{first}: {how_to_unpack(archives[0], first)}{others}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +211,7 @@ class _Walk:
             self._pass_over(path)
 
     def _pass_over(self, path: Path) -> None:
-        kind = path.suffix.lower()
+        kind = archive_suffix(path) or path.suffix.lower()
         self.unknown[kind] += 1
         self.examples[kind] = min(path, self.examples.get(kind, path))
 

@@ -20,6 +20,7 @@ from oreqa.corpus.formats import tables
 from oreqa.corpus.formats.manual import manual_sections
 from oreqa.corpus.formats.pdf.ocr import INSTALL, is_installed
 from oreqa.corpus.opening import open_file
+from oreqa.corpus.unread import how_to_unpack
 from oreqa.errors import DocumentError, describe
 
 
@@ -44,8 +45,6 @@ _MAY_BE_GZIPPED = (*_TEXTS, *worker.TEXT_SUFFIXES, *_ROWS)
 
 SUFFIXES = (*_TEXTS, *worker.PARSERS, *worker.MAILS, *_ROWS, *_CONTAINERS, *(f"{suffix}.gz" for suffix in _MAY_BE_GZIPPED))
 """Extensions of the supported formats, in lower case."""
-
-_ARCHIVES = (".tar", ".tgz", ".gz", ".bz2", ".xz", ".zst", ".7z", ".rar", ".pst")
 
 _SHOWN_UNREAD = 3
 """Members that are named of those that were not read."""
@@ -222,8 +221,8 @@ def _of_member(key: str, name: Path, data: bytes, fields: Fields, contents: Cont
 
 
 def _read_unknown(path: Path) -> Document:
-    if path.suffix.lower() in _ARCHIVES:
-        raise DocumentError("it is an archive of a kind that is not read: unpack it, and index the folder")
+    if unpacking := how_to_unpack(path):
+        raise DocumentError(unpacking)
     data = _read(path, limits.TEXT_FILE_BYTES, gzipped=False)
     try:
         if data.startswith(_NO_PROSE):

@@ -1,0 +1,72 @@
+"""What is named to be indexed and is not read, and what to do instead: addresses of the web, archives other than zip."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from pathlib import Path, PurePosixPath
+from urllib.parse import urlsplit
+
+_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(?=[^/])")
+_DOWNLOADED = ("http", "https", "ftp", "ftps")
+
+_UNPACKED_BY = {
+    **dict.fromkeys((".tar", ".tgz", ".tbz", ".tbz2", ".txz", ".tzst"), "tar xf"),
+    **dict.fromkeys((".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst", ".tar.lz"), "tar xf"),
+    ".7z": "7z x",
+    ".rar": "unrar x",
+    ".cab": "cabextract",
+    ".pst": "readpst",
+    ".gz": "gunzip -k",
+    ".bz2": "bunzip2 -k",
+    ".xz": "unxz -k",
+    ".zst": "unzstd",
+    ".lz": "lzip -dk",
+}
+"""The command that unpacks an archive, by its extension; the longer extensions come before those that they end in."""
+
+_SINGLE = (".gz", ".bz2", ".xz", ".zst", ".lz")
+"""Extensions of files that hold one file."""
+
+
+def archive_suffix(path: Path) -> str | None:
+    """The extension by which a file is an archive that is not read; None of other files.
+
+    Examples:
+        >>> archive_suffix(Path("backup.tar.GZ")), archive_suffix(Path("letters.zip"))
+        ('.tar.gz', None)
+    """
+    name = path.name.lower()
+    return next((suffix for suffix in _UNPACKED_BY if name.endswith(suffix) and name != suffix), None)
+
+
+def how_to_unpack(path: Path, shown: str = "") -> str | None:
+    """Why an archive is not read and how to unpack it, by its name or the ``shown`` one; None of other files."""
+    suffix = archive_suffix(path)
+    if suffix is None:
+        return None
+    rest = "file" if suffix in _SINGLE else "folder"
+    command = f"{_UNPACKED_BY[suffix]} {shlex.quote(shown or path.name)}"
+    return f"it is an archive of a kind that is not read: unpack it ({command}), and index the {rest}"
+
+
+def how_to_download(path: Path) -> str | None:
+    """What to do with a path that is an address of the web or of another store; None if it is none, or a file is called so.
+
+    Examples:
+        >>> print(how_to_download(Path("https://example.org/a.pdf")))
+        https://example.org/a.pdf: it is an address: download it (curl -LO https://example.org/a.pdf), and index the file
+    """
+    match = _ADDRESS.match(str(path))
+    if match is None or os.path.lexists(path):
+        return None
+    scheme, rest = match[1].lower(), str(path)[match.end() :]
+    address = f"{match[1]}://{rest}"  # a Path has one slash where the user wrote two
+    if scheme == "file":
+        return f"{address}: it is an address: name the path, /{rest}"
+    if scheme not in _DOWNLOADED:
+        return f"{address}: it is an address: download it, and index the file"
+    name = PurePosixPath(urlsplit(address).path).name
+    option = "-LO" if "." in name and "?" not in address else "-Lo page.html"
+    return f"{address}: it is an address: download it (curl {option} {shlex.quote(address)}), and index the file"

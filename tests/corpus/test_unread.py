@@ -1,0 +1,92 @@
+"""Addresses and archives other than zip: one line that says what to do, and no index."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from oreqa.cli import app
+from oreqa.corpus.files import find_files
+from oreqa.corpus.unread import archive_suffix, how_to_download, how_to_unpack
+from oreqa.errors import InputError
+
+
+@pytest.mark.parametrize(("address", "advice"), [
+    ("https://example.org/guide.pdf", "download it (curl -LO https://example.org/guide.pdf), and index the file"),
+    ("HTTPS://example.org", "download it (curl -Lo page.html HTTPS://example.org), and index the file"),
+    ("http://example.org/a?b=1&c=2", "download it (curl -Lo page.html 'http://example.org/a?b=1&c=2'), and index the file"),
+    ("s3://bucket/key.pdf", "download it, and index the file"),
+    ("file:///srv/a.txt", "name the path, /srv/a.txt"),
+])  # fmt: skip
+def test_an_address_is_one_line_with_a_command(address: str, advice: str, tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["index", address, "--index", str(tmp_path / "kb")])
+    shown = address.replace("file:///", "file://")
+    assert (done.exit_code, done.stderr) == (2, f"error: {shown}: it is an address: {advice}\n")
+    assert not (tmp_path / "kb").exists()
+
+
+def test_paths_and_files_of_such_a_name_are_no_addresses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("https:/example.org").mkdir(parents=True)
+    Path("https://example.org/a.txt").write_text("Bees dance.")
+    for path in ("https://example.org/a.txt", "C:/docs", "docs/http.txt", "notes: a"):
+        assert how_to_download(Path(path)) is None
+    assert [file.name for file in find_files([Path("https://example.org/a.txt")]).files] == ["a.txt"]
+
+
+@pytest.mark.parametrize(
+    "name", ["a.tar", "a.tar.gz", "A.TGZ", "b c.tar.xz", "a.7z", "a.rar", "mail.pst", "a.gz", "a.zst", "data.bin.bz2"]
+)
+def test_an_archive_alone_is_one_line_with_a_command(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"archive")
+    done = CliRunner().invoke(app, ["index", str(path), "--index", str(tmp_path / "kb")])
+    assert done.exit_code == 2
+    line = f"error: {path}: it is an archive of a kind that is not read: unpack it ("
+    assert done.stderr.startswith(line)
+    assert done.stderr.count("\n") == 1
+    assert shlex.split(done.stderr.removeprefix(line).partition(")")[0])[-1] == str(path)
+    assert not (tmp_path / "kb").exists()
+
+
+def test_the_command_for_tar_unpacks_it(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("Bees dance.")
+    with tarfile.open(tmp_path / "x y.tar.gz", "w:gz") as archive:
+        archive.add(tmp_path / "a.txt", "held.txt")
+    line = how_to_unpack(tmp_path / "x y.tar.gz") or ""
+    command = line[line.index("(") + 1 : line.index(")")]
+    subprocess.run(shlex.split(command), cwd=tmp_path, check=True)
+    assert (tmp_path / "held.txt").read_text() == "Bees dance."
+
+
+def test_archives_beside_documents_are_left_out_and_named(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.txt").write_text("Bees dance.")
+    for name in ("x.tar.gz", "y.tar.gz", "z.7z", "page.md.gz.bak"):
+        (tmp_path / "docs" / name).write_bytes(b"archive")
+    files = find_files([tmp_path / "docs"])
+    assert [file.name for file in files.files] == ["a.txt"]
+    assert files.unknown == {".tar.gz": 2, ".7z": 1, ".bak": 1}
+    both = [str(tmp_path / "docs" / name) for name in ("a.txt", "z.7z")]
+    done = CliRunner().invoke(app, ["index", *both, "--index", str(tmp_path / "kb")])
+    assert done.exit_code == 1
+    assert "z.7z: it is an archive of a kind that is not read: unpack it (7z x z.7z), and index the folder" in done.stderr
+    assert (tmp_path / "kb").exists()
+
+
+def test_what_is_read_gzipped_is_no_archive(tmp_path: Path) -> None:
+    (tmp_path / "a.txt.gz").write_bytes(b"x")
+    assert [file.name for file in find_files([tmp_path / "a.txt.gz"]).files] == ["a.txt.gz"]
+    assert archive_suffix(Path(".tar")) is None
+
+
+def test_several_archives_are_counted(tmp_path: Path) -> None:
+    for name in ("a.tar", "b.tar"):
+        (tmp_path / name).write_bytes(b"archive")
+    with pytest.raises(InputError, match=r"a\.tar: it is .*and index the folder \(1 more are, too\)$"):
+        find_files([tmp_path / "a.tar", tmp_path / "b.tar"])
