@@ -26,6 +26,7 @@ ALLOWED: dict[str, dict[str, str]] = {
     "names": {
         "open_session": "one for each family and runtime, called by its module's name",
         "Reader": "a model, and the protocol of a format's reader",
+        "OreqaRetriever": "one for each framework, imported from the framework's module",
     },
     "crumbs": {
         "oreqa.index.scores.bm25": "a score a file",

@@ -28,7 +28,7 @@ LAYERS = [
     {"evaluation"},
     {"fitting"},
     {"adaptation"},
-    {"server"},
+    {"server", "integrations"},
     {"cli"},
     {"__init__", "__main__"},
 ]

@@ -1,0 +1,3 @@
+"""oreqa where people already work: components of other frameworks, a module for each."""
+
+__all__ = ["haystack", "langchain", "llama_index"]

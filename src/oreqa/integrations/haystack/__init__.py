@@ -1,0 +1,5 @@
+"""Haystack: components that find passages and answers, for pipelines."""
+
+from oreqa.integrations.haystack.retriever import OreqaRetriever
+
+__all__ = ["OreqaRetriever"]

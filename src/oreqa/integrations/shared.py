@@ -1,0 +1,73 @@
+"""What the adapters share: an index that is opened when first used, what is said of a hit, and which extra is missing."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+from oreqa.arguments import Where, as_index_folder, choice, conditions, count
+from oreqa.as_json import place_json
+from oreqa.core import MODES, Hit, Mode
+from oreqa.errors import InputError
+from oreqa.index.search import Index
+
+
+def missing_extra(error: ModuleNotFoundError, package: str, name: str, extra: str) -> InputError:
+    """The error for a framework's ``package`` that is not installed, with the line that mends it.
+
+    ``name`` is what an installer calls it. Another module that is missing is raised as it is.
+    """
+    if (error.name or "").partition(".")[0] != package:
+        raise error
+    return InputError(f"oreqa.integrations.{extra.replace('-', '_')} needs {name}: pip install 'oreqa[{extra}]'")
+
+
+class SharedIndex:
+    """The index in a folder, opened when it is first searched, or one that is open. Threads share it."""
+
+    def __init__(self, index: str | Path | Index) -> None:
+        self.folder = index.folder if isinstance(index, Index) else as_index_folder(index)
+        self._index, self._lock = index if isinstance(index, Index) else None, threading.Lock()
+
+    def open(self, mode: Mode) -> Index:
+        """The index, with its model loaded if ``mode`` needs one. Raises IndexStateError if there is none."""
+        with self._lock:
+            if self._index is None:
+                self._index = Index.open(self.folder)
+            if mode != "sparse":
+                _ = self._index.encoder
+            return self._index
+
+    def passages(self, question: str, k: int, mode: Mode, where: Where) -> list[Hit]:
+        """The ``k`` best passages. Raises InputError as ``check_search`` does, and for an empty question."""
+        return self.open(mode).search(question, k, mode=mode, unit="passage", where=where)
+
+
+def check_search(k: int, mode: str, where: Where, name: str = "the number of hits") -> None:
+    """Raise InputError for settings with which no search could succeed, before one is asked for."""
+    count(k, name)
+    choice(mode, MODES, "mode")
+    conditions(where)
+
+
+def hit_metadata(hit: Hit) -> dict[str, Any]:
+    """The fields of a hit's document, and where the passage and its best sentence stand.
+
+    ``start`` and ``end`` are characters of the document's text, ``page`` and ``line`` the sentence's; either may be None.
+    """
+    passage, sentence = hit.passage, hit.sentence
+    place = place_json(passage, sentence.start, sentence.end)
+    return {
+        **passage.fields,
+        "key": passage.document_key,
+        "title": passage.title,
+        "heading": passage.heading,
+        "page": place["page"],
+        "line": place["line"],
+        "start": passage.start,
+        "end": passage.end,
+        "sentence": sentence.text,
+        "sentence_start": sentence.start,
+        "sentence_end": sentence.end,
+    }
