@@ -92,6 +92,18 @@ def test_what_cannot_be_asked_is_said_and_the_next_is_asked(answering: _Answerin
     assert "!QUESTION" in told.stdout
 
 
+def test_the_source_of_an_answer_is_opened(answering: _Answering, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("oreqa.cli.open.open_place", lambda source: opened.append(source.document))
+    told = chat("/open\nHow long?\n/open\n/open 1\n/open 2\n/open x\n")
+    assert (opened, told.exit_code) == (["a.md", "a.md"], 2)
+    assert told.stderr.splitlines() == [
+        "error: /open 1: the last question has 0 answers",
+        "error: /open 2: the last question has 1 answer",
+        "error: /open x: the last question has 1 answer",
+    ]
+
+
 def test_programs_get_a_line_a_question(answering: _Answering) -> None:
     told = chat("How long is the warranty of the TX-5?\nWhat about the TX-7?\nbroken\n", "--json")
     rows = [json.loads(line) for line in told.stdout.splitlines()]

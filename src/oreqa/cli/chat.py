@@ -19,6 +19,7 @@ from oreqa.cli.output import counted, model_or_none, one_line, parse_conditions,
 from oreqa.errors import InputError, OreqaError
 
 if TYPE_CHECKING:
+    from oreqa.answer import Answer
     from oreqa.answering.answerer import Answerer
 
 PROMPT = "? "
@@ -26,6 +27,7 @@ PROMPT = "? "
 HELP = """\
 QUESTION            ask it; one that refers to the question before, as "And the price?", is completed by it
 !QUESTION           ask it as it stands
+/open N             open the source of answer N of the last question; /open is the first
 /where FIELD=VALUE  ask only documents with field=value from now on; several add up
 /where              ask all documents again
 /help               show this
@@ -105,6 +107,7 @@ class _Conversation:
         self.answerer, self.index, self.k, self.threshold, self.as_json = answerer, index, k, threshold, as_json
         self.conditions = list(conditions)
         self.before: str | None = None
+        self.answers: Sequence[Answer] = ()
 
     def take(self, line: str) -> bool:
         """Answer a line. False if it cannot be answered, which is said; Ctrl-C stops it."""
@@ -129,12 +132,23 @@ class _Conversation:
         if command == "/help":
             for text in HELP.splitlines():
                 say(text, err=self.as_json)
+        elif command == "/open":
+            self._open(rest.strip() or "1")
         elif command == "/where":
             self.conditions = [*self.conditions, *parse_conditions([rest.strip()])] if rest.strip() else []
             told = ", ".join(f"{name}={value}" for name, value in self.conditions)
             say(f"only documents with {told}" if told else "all documents", err=True)
         else:
             raise InputError(f"there is no command {one_line(command, 40)}; /help lists them")
+
+    def _open(self, number: str) -> None:
+        from oreqa.cli.open import open_place
+        from oreqa.cli.sources import source_at
+
+        if not number.isdecimal() or not 1 <= int(number) <= len(self.answers):
+            raise InputError(f"/open {one_line(number, 40)}: the last question has {counted(len(self.answers), 'answer')}")
+        answer = self.answers[int(number) - 1]
+        open_place(source_at(answer.passage, answer.start))
 
     def _ask(self, line: str) -> None:
         from oreqa.answering.follow_up import completed_question
@@ -144,7 +158,7 @@ class _Conversation:
         completed = None if line.startswith("!") or self.before is None else completed_question(question, self.before)
         asked = completed or question
         reply = self.answerer.reply(asked, self.k, where=self.conditions, threshold=self.threshold)
-        self.before = asked
+        self.before, self.answers = asked, reply.answers
         if self.as_json:
             print_json({**reply_json(question, reply), "asked_as": asked}, indent=None)
             return

@@ -76,7 +76,13 @@ def open_source(
     elif print_place:
         say(source.url if source.page is not None else f"{file}{'' if source.line is None else f':{source.line}'}")
     else:
-        _run(opening_command(source, file, os.environ.get("VISUAL") or os.environ.get("EDITOR") or "", sys.platform))
+        open_place(source)
+
+
+def open_place(source: Source) -> None:
+    """Open a place as ``oreqa open`` does. Raises InputError if there is nothing to open, or nothing to open it with."""
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
+    _run(opening_command(source, _need_file(source), editor, sys.platform))
 
 
 def _named_source(name: str, index: Path | None) -> Source:
