@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from oreqa.answering import Guarantee as Guarantee
     from oreqa.answering import Reply as Reply
     from oreqa.answering.combining import Combination as Combination
+    from oreqa.answering.texts import ask as ask
     from oreqa.core import Document as Document
     from oreqa.core import Hit as Hit
     from oreqa.core import Passage as Passage
