@@ -89,7 +89,9 @@ def run(folders: dict[str, Path], *commands: tuple[object, ...]) -> list[list[st
     words = json.dumps([list(map(str, command)) for command in commands])
     command = [*(cut_off(sent) if CAN_CUT_OFF else ()), sys.executable, "-c", RECORDER, str(out), words]
     environment = environment_of(folders)
-    done = subprocess.run(command, cwd=folders["working"], env=environment, capture_output=True, text=True)
+    done = subprocess.run(
+        command, cwd=folders["working"], env=environment, capture_output=True, text=True, input="Who lays eggs?\n"
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     packets = sum(map(int, sent.read_text().split())) if CAN_CUT_OFF else 0
     record = [json.loads(line) for line in out.read_text().splitlines()]
@@ -99,8 +101,9 @@ def run(folders: dict[str, Path], *commands: tuple[object, ...]) -> list[list[st
 def check_record(folders: dict[str, Path], record: list[list[str]], written_by_them: set[str]) -> None:
     """Commands sent nothing, and wrote to --out, an index and the cache."""
     assert not [what for kind, what in record if kind == "connection"]
-    # Web pages are read in a process of their own; matplotlib asks fontconfig for the machine's fonts, where there is one.
-    assert {what for kind, what in record if kind == "program"} <= {sys.executable, "fc-list"}
+    # Web pages are read in a process of their own; matplotlib asks fontconfig for the machine's fonts, where there is one; Python
+    # asks uname for the system's name.
+    assert {what for kind, what in record if kind == "program"} <= {sys.executable, "fc-list", "uname"}
     # What is temporary is gone again: see below.
     allowed = (folders["out"], folders["cache"] / "oreqa", folders["temporary"], Path("/dev/null"))
     written = {Path(what) for kind, what in record if kind == "write"}
@@ -140,6 +143,8 @@ def test_every_command_without_training_sends_nothing(
     kb, out, beir, asked = stranger["out"] / "kb", stranger["out"], tmp_path / "beir", tmp_path / "asked.txt"
     save_beir(beir, Beir((Entry("1", "T", "An octopus has three hearts."),), {"q": "hearts"}, {"q": {"1": 1}}), "test")
     asked.write_text("Who lays eggs?\n")
+    asked_again = tmp_path / "again.jsonl"
+    asked_again.write_text('{"question": "Who lays eggs?", "answers": ["The queen"]}\n')
     text = "The fox jumped over the lazy dog in the garden and ate the bone that the dog had found there in the morning."
     prose = tmp_path / "prose.json"
     prose.write_text(json.dumps({"data": [{"title": "Fox", "paragraphs": [{"context": text, "qas": []}]}]}))
@@ -180,12 +185,23 @@ def test_every_command_without_training_sends_nothing(
         ("check", "--index", kb),
         ("marks", "--index", kb, *readers),
         ("models", "show", "minilm-reader"),
+        ("chat", "--index", kb, "--reader", fitted_reader),
+        ("test", asked_again, "--index", kb, "--baseline", out / "baseline.jsonl", "--save", "--reader", fitted_reader),
+        ("open", "octopus.md", "--index", kb, "--print"),
+        ("doctor", "--index", kb),
+        ("remove", "octopus.md", "--index", kb),
     )
     writing = [(*words, "--out", place[words]) for words in written]
     record = run(stranger, ("index", library, "--index", kb, *model))
     set_mark(kb, Mark(question_id("Who flies?"), "Who flies?", (), "none", "2026-01-01T00:00:00Z"))
     record += run(stranger, *writing, *read)
-    outputs = {"kb", "eval-classifier", "mine-negatives.jsonl.index", *(path.name for path in place.values())}
+    outputs = {
+        "kb",
+        "baseline.jsonl",
+        "eval-classifier",
+        "mine-negatives.jsonl.index",
+        *(path.name for path in place.values()),
+    }
     check_record(stranger, record, outputs)
     ran = {" ".join(map(str, words[:2])) for words in (*written, *read)} | {str(words[0]) for words in read}
     missing = {" ".join(names) for names in COMMANDS if names[0] not in ("train", "adapt", "fit")} - ran

@@ -30,8 +30,12 @@ HOSTILE = (
 )
 SHORT = "\x1b[2J\x9b\u202e"
 CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-# What rich itself sends: colours, and for a progress bar the cursor off, on, up, and the line emptied.
-COLOURS = re.compile(r"\x1b\[(?:[\d;]*m|\?25[hl])|\r?\x1b\[(?:1A|2K)")
+# What rich itself sends: colours, for a progress bar the cursor off, on, up, and the line emptied, and links to files, whose
+# addresses are escaped.
+COLOURS = re.compile(
+    r"\x1b\[(?:[\d;]*m|\?25[hl])|\r?\x1b\[(?:1A|2K)|\x1b\]8;(?:id=\d+;file:///(?:[\w./#=~-]|%[0-9A-F]{2})+|;)\x1b\\",
+    re.ASCII,
+)
 
 
 def run(*arguments: object) -> Result:

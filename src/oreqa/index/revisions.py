@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from oreqa.corpus.readers import Fields
 from oreqa.corpus.splitter import SPLITTER_VERSION
 from oreqa.errors import DocumentError
+
+if TYPE_CHECKING:
+    from oreqa.corpus.readers import Fields
 
 IN_MEMORY = "in memory"
 """The revision of a document that was read from no file: its source is named by its key."""
