@@ -40,10 +40,13 @@ def test_every_address_describes_its_errors(client: httpx.Client) -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("path", ["/", "/d/0123456789abcdef", "/web/main.js", "/healthz", "/readyz"])
-def test_who_watches_the_server_may_ask_for_the_head_alone(client: httpx.Client, path: str) -> None:
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [("/", 200), ("/web/main.js", 200), ("/readyz", 200), ("/v1/documents", 200), ("/v1/documents/x", 422), ("/v1/ask", 405)],
+)
+def test_the_head_alone_is_that_of_a_get(client: httpx.Client, path: str, status: int) -> None:
     head, whole = client.head(path), client.get(path)
-    assert (head.status_code, head.content) == (200, b"")
+    assert (head.status_code, whole.status_code, head.content) == (status, status, b"")
     assert head.headers["content-length"] == str(len(whole.content))
 
 

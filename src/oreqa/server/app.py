@@ -121,13 +121,11 @@ def _add_status(
 ) -> None:
     """What says how the server is."""
 
-    @app.head("/healthz", include_in_schema=False)
     @app.get("/healthz", tags=["server"], responses=problems_of(403, 421))
     async def healthz() -> dict[str, str]:
         """The server runs."""
         return {"status": "ok"}
 
-    @app.head("/readyz", include_in_schema=False)
     @app.get("/readyz", tags=["server"], responses=problems_of(403, 421, 503))
     def readyz() -> dict[str, str]:  # in a thread: it may wait for an index
         """The server answers questions: its models run, and every index can be read."""

@@ -120,7 +120,12 @@ class Guard:
             return
         except ConnectionError:  # the client has left
             return
-        await self._application(scope, receive, send_with_headers)
+        # HEAD is GET, whose body the protocol drops (RFC 9110, 9.3.2).
+        asked = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
+        try:
+            await self._application(asked, receive, send_with_headers)
+        finally:
+            scope["route"] = asked.get("route")  # for who counts requests
 
     def check(self, scope: MutableMapping[str, Any]) -> None:
         """Raises RefusedError for a request that is refused, by its head alone."""

@@ -36,17 +36,14 @@ def static_router(folder: Path = WEB) -> APIRouter:
     files = {file.name: _file(file) for file in sorted(folder.glob("*")) if file.suffix in _KINDS}
     router = APIRouter(include_in_schema=False)
 
-    @router.head("/")
     @router.get("/")
     async def page(request: Request) -> Response:
         return _sent(files.get("index.html"), request)
 
-    @router.head("/d/{id}")
     @router.get("/d/{id}")
     async def document_page(id: Id, request: Request) -> Response:
         return _sent(files.get("index.html"), request)
 
-    @router.head("/web/{name}")
     @router.get("/web/{name}")
     async def file_of_page(name: str, request: Request) -> Response:
         return _sent(files.get(name), request)
