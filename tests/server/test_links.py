@@ -139,7 +139,7 @@ def test_folders_are_named_with_their_sites(tmp_path: Path, monkeypatch: pytest.
             published_folders([wrong])
 
 
-def test_a_citation_names_page_heading_or_line() -> None:
+def test_a_citation_names_page_heading_line_or_row() -> None:
     sentence = Sentence("It has\nthree.", 0, 13)
 
     def cited(title: str, heading: str, *places: Place) -> str:
@@ -150,4 +150,5 @@ def test_a_citation_names_page_heading_or_line() -> None:
     assert cited("T", "", Place(0, "#x")) == "“It has three.” (T, #x)"
     assert cited("T", "", Place(0, line=3)) == "“It has three.” (T, line 3)"
     assert cited("", "") == "“It has three.” (a.md)"
+    assert cited("T", "") == "“It has three.” (T, a.md)"
     assert cited("T", "T") == "“It has three.” (T)"

@@ -135,7 +135,7 @@ def filters(shop: Shop) -> None:
 def reading(shop: Shop) -> None:
     shop.stage.canned["/v1/ask"] = Canned(reply_row(QUESTION), delay=600)
     shop.browser.open(f"{shop.home}/#q={QUESTION}")
-    shop.browser.wait("document.getElementById('status').innerText === 'Reading five passages'")
+    shop.browser.wait("document.getElementById('status').innerText === 'Reading 5 passages'")
 
 
 def answers(shop: Shop) -> None:
@@ -162,6 +162,7 @@ def computed(shop: Shop) -> None:
     rows = [{"text": f"Row {n}.", "start": n, "end": n + 1, "document": "rows.jsonl"} for n in range(7)]
     shop.ask({**row, "computation": {"operation": "count", "column": None, "rows": rows, "looked_at": 40}})
     assert shop.browser.texts(".answer summary") == ["Counted in 40 rows of a table"]
+    assert shop.browser.one(".answer li").get_attribute("textContent") == "Row 0. (rows.jsonl)"
     assert "Right" not in shop.browser.texts(".answer button")
     shop.ask({**row, "computation": {"operation": "latest", "column": "version", "rows": rows[:1], "looked_at": 40}})
     assert shop.browser.texts(".answer summary") == ["The latest version in 40 headings of a change log"]
@@ -384,10 +385,15 @@ class TestPage:
         assert read_marks(page.index) == []
 
         page.browser.press("Wrong")
+        page.browser.one(".which")
+        assert [each.verdict for each in read_marks(page.index, UNDECIDED_FILE)] == ["wrong"]
+        page.browser.press("Undo")
+        page.browser.wait("!document.querySelector('.which, [data-verdict][aria-pressed=true]')")
+        assert read_marks(page.index, UNDECIDED_FILE) == []
+        page.browser.press("Wrong")
         choice = page.browser.wait(
             "[...document.querySelectorAll('.which label')].find((each) => each.innerText.includes('It covers faults'))"
         )
-        assert [each.verdict for each in read_marks(page.index, UNDECIDED_FILE)] == ["wrong"]
         choice.click()
         page.browser.press("Save", ".which")
         page.browser.wait("document.querySelector('.which').innerText.includes('Undo')")
@@ -568,6 +574,14 @@ class TestPage:
         page.browser.one(".problem")
         assert page.browser.js("return document.querySelectorAll('body :is(img, script, svg)').length") == 0
         assert not page.browser.has_dialog()
+
+    def test_rows_are_named_with_their_file_and_options_stay_whole(self, page: Shop) -> None:
+        text = "Use --no-deps (or -n) for TX-7, a well-known tent; --no-" + "x" * 30
+        page.ask(page.answer("rows.jsonl#a", "waterproof", None, text=text))
+        assert page.browser.texts("article h2") == [text]
+        assert page.browser.texts("article h2 nobr") == ["--no-deps", "-n", "TX-7", "--no-" + "x" * 19]
+        page.browser.press("Tents, rows.jsonl#a")
+        page.browser.wait("document.querySelector('#source h2').innerText === 'Tents, rows.jsonl#a'")
 
     def test_files_are_sent_and_answer_when_they_are_indexed(
         self, shop: Shop, library: Path, tmp_path: Path, fitted: Path, fitted_reader: Path

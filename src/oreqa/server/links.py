@@ -144,12 +144,14 @@ def citation(passage: Passage, sentence: Sentence) -> str:
 
 
 def source_name(passage: Passage, sentence: Sentence) -> str:
-    """Where a sentence stands, for people: the title, or the file's name, with the page, line or heading.
+    """Where a sentence stands, for people: the title, or the file's name, with the page, line or heading, else the row.
 
     Examples:
         >>> passage = Passage("kb/octopus.md", "", "Hearts", "It has three.", 0, 13, ())
         >>> source_name(passage, Sentence("It has three.", 0, 13))
         'octopus.md, Hearts'
+        >>> source_name(Passage("kb/tents.csv#2", "TX-9", "", "It has three.", 0, 13, ()), Sentence("It has three.", 0, 13))
+        'TX-9, tents.csv#2'
     """
     place = passage.place(sentence.start)
     where = ""
@@ -159,5 +161,5 @@ def source_name(passage: Passage, sentence: Sentence) -> str:
         where = passage.heading
     elif place and place.line is not None:
         where = f"line {place.line}"
-    name = passage.title or re.split(r"[/\\]", passage.document_key)[-1]
-    return ", ".join(dict.fromkeys(filter(None, (name, where))))
+    name = re.split(r"[/\\]", passage.document_key)[-1]
+    return ", ".join(dict.fromkeys((passage.title or name, where or name)))

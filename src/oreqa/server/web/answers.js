@@ -1,9 +1,9 @@
 // A reply: its answers, or why there is none.
 
 import { copyButton } from "./copying.js";
-import { button, el, fill, link, note, respeltNotes } from "./dom.js";
+import { button, el, fill, link, respeltNotes } from "./dom.js";
 import { markButtons } from "./marks.js";
-import { certainty, characters, counted, cut, fileName, held, lastOf, placeOf, quoted } from "./text.js";
+import { certainty, characters, counted, cut, fileName, lastOf, placeOf, quoted } from "./text.js";
 
 const SHOWN_ROWS = 5; // of a table, that are shown at once
 const LONG = 100; // characters of an answer that is no headline
@@ -34,7 +34,7 @@ function answerNode(answer, reply, actions, evidence) {
 	const says = (what, key) => key && el("p", { class: "warning" }, `${what} says otherwise: ${fileName(key)}`);
 	return el("article", { class: "answer", tabindex: -1, "aria-labelledby": id },
 		el("header",
-			el("h2", { id, class: text.length > LONG && "long", dir: "auto" }, held(text)),
+			el("h2", { id, class: text.length > LONG && "long", dir: "auto" }, text),
 			el("p", { class: "sure note" }, certainty(answer))),
 		answer.computation && computed(answer.computation),
 		evidence,
@@ -84,7 +84,7 @@ function computed({ operation, column, rows, looked_at }) {
 	const basis = operation === "latest" ? `${counted(looked_at, "heading")} of a change log` : `${counted(looked_at, "row")} of a table`;
 	return el("details", { open: rows.length <= SHOWN_ROWS },
 		el("summary", `${what} in ${basis}`),
-		el("ul", rows.map((row) => el("li", { dir: "auto" }, row.text))));
+		el("ul", rows.map((row) => el("li", { dir: "auto" }, `${row.text} (${fileName(row.document)})`))));
 }
 
 const sourceLine = (row, { open }) => el("p", { class: "place" },

@@ -2,7 +2,12 @@
 
 export const byId = (id) => document.getElementById(id);
 
-const kept = (children) => children.flat(Infinity).filter((child) => child != null && child !== false);
+/** A text as nodes: --no-deps and TX-7 stay in one line; what is longer than phones are wide may break. */
+const held = (text) => text.split(/((?<![\w-])(?=-|(?=\w+-)[\w-]*[\d_])[\w-]{2,24})/)
+	.map((piece, n) => (n % 2 ? Object.assign(document.createElement("nobr"), { textContent: piece }) : piece));
+
+const kept = (children) => children.flat(Infinity).filter((child) => child != null && child !== false)
+	.flatMap((child) => (typeof child === "string" ? held(child) : child));
 
 /** An element with attributes, if any, listeners (as onclick) and children */
 export function el(name, first, ...children) {

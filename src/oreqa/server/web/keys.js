@@ -4,7 +4,7 @@ import { button, el, fill, note } from "./dom.js";
 
 const OFF = "oreqa.keys-off";
 const LIST = {
-	"/": "go to the question", Enter: "ask", "Shift+Enter": "begin a new line in the question",
+	"/": "go to the question", Enter: "ask", "Shift+Enter": "begin a new line",
 	o: "open the source of an answer", c: "copy it with its source", r: "mark it as right", w: "mark it as wrong",
 	Esc: "close what was opened last", "?": "show these keys",
 };

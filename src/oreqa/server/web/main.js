@@ -10,7 +10,7 @@ import { createKeys } from "./keys.js";
 import { createChooser, showMarks } from "./marks.js";
 import { askBody, askKey, readRoute, routeAddress } from "./route.js";
 import { createSource } from "./source.js";
-import { counted, inWords, sentenceCase } from "./text.js";
+import { counted, sentenceCase } from "./text.js";
 
 const PATIENCE = 300; // ms before the page says that it reads
 const TITLES = { offline: "No connection to the server", busy: "The server is busy" };
@@ -78,7 +78,7 @@ async function ask() {
 	body.classList.toggle("asked", Boolean(route.question));
 	say("");
 	if (!route.question) return fill(results, welcome());
-	const wait = setTimeout(() => { fill(results); say(`Reading ${inWords(status.collections[0].reads ?? "the best")} passages`); }, PATIENCE);
+	const wait = setTimeout(() => { fill(results); say(`Reading ${status.collections[0].reads ?? "the best"} passages`); }, PATIENCE);
 	try {
 		const [path, more] = route.explain ? ["/v1/explain", expected && { expected }] : ["/v1/ask"];
 		if (!replies.has(key)) replies.set(key, await post(path, { ...askBody(route), ...more }, signal));

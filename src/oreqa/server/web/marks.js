@@ -37,6 +37,7 @@ export function markButtons(reply, answer, { isReadOnly, say, failed, choose }) 
 	}
 
 	async function takeBack() {
+		if (!reply.mark) return false;
 		const { id, collection } = reply.mark;
 		await remove(`/v1/marks/${id}`, { collection });
 		reply.mark = null;
@@ -49,10 +50,10 @@ export function markButtons(reply, answer, { isReadOnly, say, failed, choose }) 
 	function askWhich({ currentTarget: opener }) {
 		const form = el("form", { class: "which" });
 		const leave = () => { form.remove(); opener.focus(); };
+		const undo = button("Undo", () => takeBack().then(leave, failed));
 		const finish = async (verdict, row, place) => {
 			if (!(await set(verdict, row, place))) return;
-			fill(form, el("p", { tabindex: -1 }, place ? `Saved: “${place.text}” is the right answer.` : SAID.none, " ",
-				button("Undo", () => takeBack().then(leave, failed))));
+			fill(form, el("p", { tabindex: -1 }, place ? `Saved: “${place.text}” is the right answer.` : SAID.none, " ", undo));
 			form.firstChild.focus();
 		};
 		const choices = rows.flatMap((row) => sentencesOf(row.passage).map((place) => ({ row, place })));
@@ -67,6 +68,7 @@ export function markButtons(reply, answer, { isReadOnly, say, failed, choose }) 
 				el("button", { class: "main" }, "Save"),
 				button("Select it in the text", () => choose(rows[0], (row, place) => finish("corrected", row, place))),
 				button("They do not say", () => finish("none", rows[0])),
+				answer && undo,
 				button("Close", leave, { "data-close": true })));
 		form.addEventListener("submit", (event) => {
 			event.preventDefault();

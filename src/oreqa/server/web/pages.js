@@ -16,7 +16,7 @@ export function pagesNode({ id, collection, name }, marks, first, textOf) {
 		onload: () => { state.textContent = ""; },
 		onerror: () => get(at(WIDTHS[0])).catch((problem) => { state.textContent = problem.message; }),
 	});
-	const over = el("div", { class: "over" });
+	const over = el("div");
 	const text = el("div", { class: "text" });
 	const input = el("input", { type: "number", min: 1, id: "page", onchange: () => go(input.valueAsNumber) });
 	const total = el("span");
@@ -40,9 +40,7 @@ export function pagesNode({ id, collection, name }, marks, first, textOf) {
 		forth.disabled = page >= count;
 		fill(over, boxes.filter((box) => box.page === page).map((box) => {
 			const element = el("i");
-			for (const side of ["left", "top"]) element.style[side] = `${100 * box[side]}%`;
-			element.style.width = `${100 * (box.right - box.left)}%`;
-			element.style.height = `${100 * (box.bottom - box.top)}%`;
+			element.style.inset = [box.top, 1 - box.right, 1 - box.bottom, box.left].map((share) => `${100 * share}%`).join(" ");
 			return element;
 		}));
 	}

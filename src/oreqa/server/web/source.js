@@ -47,12 +47,13 @@ export function createSource(panel, { close, say }) {
 
 	function head() {
 		const { row, target } = view;
-		const title = row?.title || row?.name || target.row?.title || fileName(target.row?.document ?? "Document");
+		const { document: key = "Document", title } = row ?? target.row ?? {};
+		const name = fileName(key);
 		const original = row && address(`/v1/documents/${row.id}/original`, { collection: row.collection });
 		const choice = (name) => button(name, () => show(name), { "aria-pressed": String(name === (view.kind ?? "Text")) });
 		return el("header",
 			el("header",
-				el("h2", { tabindex: -1, dir: "auto" }, title), button("Close", close)),
+				el("h2", { tabindex: -1, dir: "auto" }, title && name.includes("#") ? `${title}, ${name}` : title || name), button("Close", close)),
 			row && el("div", { class: "actions" },
 				row.drawable && [choice("Text"), choice("Page")],
 				row.source === "same" && el("a", { href: original, download: row.name }, "Original"),
@@ -78,7 +79,7 @@ export function createSource(panel, { close, say }) {
 		}
 		view.list = el("div", { class: "text" });
 		fill(panel, head(),
-			marks === null && warning("The document was changed since this answer was given, which does not stand here any more. Ask again."),
+			marks === null && warning("The document was changed: this answer does not stand here any more. Ask again."),
 			view.list);
 		drawText();
 		const mark = panel.querySelector("mark");

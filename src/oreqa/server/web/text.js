@@ -25,9 +25,6 @@ export function sentencesOf(passage) {
 /** Join the lines that a file of this name wraps: line ends become blanks, so no offset moves. */
 export const unwrapped = (text, name) => (WRAPPED.test(name) ? text.replace(WRAPS, " ") : text);
 
-/** A text as nodes; options as --no-deps stay in one line. */
-export const held = (text) => text.split(/((?<![\w-])--?[\w-]+)/).map((piece, n) => (n % 2 ? el("nobr", piece) : piece));
-
 /** Characters from..to of a passage as nodes: marks in <mark>, what is outside of the sentences quieter. */
 export function quoted(passage, name, from, to, marks, sentences) {
 	const text = unwrapped(passage.text, name);
@@ -35,16 +32,13 @@ export function quoted(passage, name, from, to, marks, sentences) {
 	const edges = [...marks, ...(sentences ?? [])].flatMap(({ start, end }) => [start, end]).filter((edge) => from < edge && edge < to);
 	const places = [from, ...new Set(edges), to].sort((a, b) => a - b);
 	return places.slice(0, -1).map((place, n) => {
-		const piece = held(cut(text, place - passage.start, places[n + 1] - passage.start));
+		const piece = cut(text, place - passage.start, places[n + 1] - passage.start);
 		const kind = within(marks, place) ? "mark" : sentences && !within(sentences, place) ? "span" : null;
 		return kind ? el(kind, piece) : piece;
 	});
 }
 
 export const counted = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
-
-const NUMBERS = "no one two three four five six seven eight nine ten".split(" ");
-export const inWords = (number) => NUMBERS[number] ?? number;
 
 /** A share, rounded down: it does not contradict "sure". */
 export const percent = (share) => `${Math.floor(100 * share + 1e-9)}%`;
