@@ -25,6 +25,7 @@ def fetch_source(package: str, work: Path) -> Path:
     folder = work / "sources" / package
     if folder.exists():
         return folder
+    work = work.absolute()  # apt takes a relative folder for one of its own root
     lists, downloads = work / "apt", work / "downloads" / f"{package}-source"
     for part in (lists / "state/lists/partial", lists / "cache/archives/partial", downloads):
         part.mkdir(parents=True, exist_ok=True)
