@@ -14,6 +14,7 @@ from oreqa.answering.answerer import Answerer
 from oreqa.answering.reply import Reply
 from oreqa.cli import app
 from oreqa.cli.chat import PROMPT, _lines
+from oreqa.cli.sources import remembered_source
 from oreqa.errors import InputError
 
 
@@ -45,7 +46,7 @@ class _Answering:
 def answering(monkeypatch: pytest.MonkeyPatch) -> _Answering:
     loaded = _Answering()
     monkeypatch.setattr(Answerer, "load", lambda *arguments, **settings: loaded)
-    monkeypatch.setattr("oreqa.cli.chat.document_states", lambda replies, index: {})
+    monkeypatch.setattr("oreqa.cli.chat.document_states", lambda replies, index: {"a.md": ("a.md", "none")})
     return loaded
 
 
@@ -97,6 +98,7 @@ def test_the_source_of_an_answer_is_opened(answering: _Answering, monkeypatch: p
     monkeypatch.setattr("oreqa.cli.open.open_place", lambda source: opened.append(source.document))
     told = chat("/open\nHow long?\n/open\n/open 1\n/open 2\n/open x\n")
     assert (opened, told.exit_code) == (["a.md", "a.md"], 2)
+    assert remembered_source(1).document == "a.md"  # for oreqa open
     assert told.stderr.splitlines() == [
         "error: /open 1: the last question has 0 answers",
         "error: /open 2: the last question has 1 answer",
@@ -113,6 +115,7 @@ def test_programs_get_a_line_a_question(answering: _Answering) -> None:
         None,
     ]
     assert (rows[1]["question"], rows[2]["error"]["exit_code"]) == ("What about the TX-7?", 2)
+    assert [answer["file"] for answer in rows[1]["answers"]] == ["none"]
 
 
 def _typed(*typed: str | type[BaseException]) -> Callable[[str], str]:

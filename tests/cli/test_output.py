@@ -205,6 +205,7 @@ LONG = "a" * 300
     [
         (["show"], "Missing argument 'DOCUMENT'; "),
         (["ask", "--index", "kb"], "error: give a question, or a file of questions with --questions\n"),
+        (["explain", "--index", "kb"], "error: give a question, or pipe one in\n"),
         (["ask", "x", "--questions", "q.txt", "--index", "kb"], "with --questions, not both"),
         (["search", "x", "--questions", "q.txt", "--index", "kb"], "with --questions, not both"),
         (["search", "--questions", "q.txt", "--index", "kb"], "q.txt: it cannot be read"),

@@ -42,7 +42,14 @@ def test_every_address_describes_its_errors(client: httpx.Client) -> None:
 
 @pytest.mark.parametrize(
     ("path", "status"),
-    [("/", 200), ("/web/main.js", 200), ("/readyz", 200), ("/v1/documents", 200), ("/v1/documents/x", 422), ("/v1/ask", 405)],
+    [
+        ("/", 200),
+        ("/web/main.js", 200),
+        ("/readyz", 200),
+        ("/v1/documents", 200),
+        ("/v1/documents/x", 422),
+        ("/v1/ask", 405),
+    ],
 )
 def test_the_head_alone_is_that_of_a_get(client: httpx.Client, path: str, status: int) -> None:
     head, whole = client.head(path), client.get(path)

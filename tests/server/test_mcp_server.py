@@ -142,6 +142,17 @@ def test_where_nothing_answers_the_nearest_passages_come(
     assert set(reply["nearest"][0]) == {"id", "title", "url", "text", "score"}
 
 
+def test_a_path_restricts_the_documents_and_a_wrong_one_names_the_folders(server: OreqaMcpServer, shelf: Path) -> None:
+    titles = {row["title"].partition(",")[0] for row in call(server, "search", query="bees", path="octopus.md")["results"]}
+    assert titles == {"Octopus"}
+    answers = call(server, "ask", question=QUESTION, path="bees.txt")["answers"]
+    assert {Path(row["document"]).name for row in answers} <= {"bees.txt"}
+    folders = f"The folders are: {shelf}."
+    assert refusal(server, "search", query="bees", path="nowhere") == f"path: no document is there. {folders}"
+    reply = call(server, "ask", question=QUESTION, path="nowhere")
+    assert (reply["answers"], reply["reason"].endswith(folders)) == ([], True)
+
+
 def test_what_was_found_can_be_fetched(server: OreqaMcpServer) -> None:
     async def both(client: Client) -> Any:
         rows = (await client.call_tool("search", {"query": "octopus arms"})).structured_content["results"]

@@ -76,7 +76,14 @@ def test_no_question_and_no_name_is_logged(collections: dict[str, ServedCollecti
         client.get("/healthz", headers={"host": "zyxwvut"})
     lines = [json.loads(line) for line in log.getvalue().splitlines()]
     requests = [line for line in lines if line["message"] == "request"]
-    assert {line["address"] for line in requests} >= {"/v1/ask", "/v1/batch", "/v1/search", "/v1/documents", "/v1/status", "other"}
+    assert {line["address"] for line in requests} >= {
+        "/v1/ask",
+        "/v1/batch",
+        "/v1/search",
+        "/v1/documents",
+        "/v1/status",
+        "other",
+    }
     assert all({"time", "level", "method", "status", "seconds"} <= set(line) for line in requests)
     assert "zyxwvut" not in log.getvalue()
     assert "octopus" not in log.getvalue()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -27,8 +27,9 @@ from oreqa.errors import InputError
 from oreqa.paths import index_option
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from oreqa.answer import Answer
     from oreqa.answering.answerer import Answerer
     from oreqa.answering.guarantee import Guarantee
     from oreqa.answering.reply import Reply
@@ -98,13 +99,10 @@ def ask(
         say(no_match(where, answerer.index) if where else empty, err=True)
     states = document_states(replies, answerer.index)
     if as_json:
-        rows = [reply_json(text, reply) for text, reply in zip(texts, replies, strict=True)]
-        for row in (row for reply in rows for row in (*reply["answers"], *filter(None, [reply.get("guess")]))):
-            row["file"] = states[row["document"]][1]
+        rows = [with_states(reply_json(text, reply), states) for text, reply in zip(texts, replies, strict=True)]
         print_json(rows if are_many else rows[0])
         return
-    shown = [answer for reply in replies for answer in (reply.answers or filter(None, [reply.guess]))]
-    remember_sources([source_at(answer.passage, answer.start) for answer in shown])
+    remember_sources([source_at(answer.passage, answer.start) for reply in replies for answer in shown_answers(reply)])
     for text, reply in zip(texts, replies, strict=True):
         if are_many:
             print_question(text)
@@ -151,6 +149,18 @@ def document_states(replies: Sequence[Reply], index: Index) -> dict[str, tuple[s
     shown = (answer for reply in replies for answer in (*reply.answers, *filter(None, [reply.guess])))
     keys = dict.fromkeys(answer.passage.document_key for answer in shown)
     return {key: stored_state(select, key) for key in keys}
+
+
+def shown_answers(reply: Reply) -> Sequence[Answer]:
+    """The answers that are shown: the guess where there is no other."""
+    return reply.answers or [*filter(None, [reply.guess])]
+
+
+def with_states(row: dict[str, Any], states: Mapping[str, tuple[str, State]]) -> dict[str, Any]:
+    """A reply's JSON, in which each answer says how the ``file`` of its document is."""
+    for answer in (*row["answers"], *filter(None, [row.get("guess")])):
+        answer["file"] = states[answer["document"]][1]
+    return row
 
 
 def _mention_language(questions: Sequence[str], reader: str) -> None:

@@ -12,10 +12,11 @@ import typer
 
 from oreqa.cli.answers import state_note
 from oreqa.cli.application import Command, Panel, app
-from oreqa.cli.ask import document_states, print_reply
+from oreqa.cli.ask import document_states, print_reply, shown_answers, with_states
 from oreqa.cli.hits import print_question
 from oreqa.cli.options import Option, number_option
 from oreqa.cli.output import counted, model_or_none, one_line, parse_conditions, print_json, questions_of, say
+from oreqa.cli.sources import remember_sources, source_at
 from oreqa.errors import InputError, OreqaError
 
 if TYPE_CHECKING:
@@ -143,7 +144,6 @@ class _Conversation:
 
     def _open(self, number: str) -> None:
         from oreqa.cli.open import open_place
-        from oreqa.cli.sources import source_at
 
         if not number.isdecimal() or not 1 <= int(number) <= len(self.answers):
             raise InputError(f"/open {one_line(number, 40)}: the last question has {counted(len(self.answers), 'answer')}")
@@ -158,13 +158,14 @@ class _Conversation:
         completed = None if line.startswith("!") or self.before is None else completed_question(question, self.before)
         asked = completed or question
         reply = self.answerer.reply(asked, self.k, where=self.conditions, threshold=self.threshold)
-        self.before, self.answers = asked, reply.answers
+        self.before, self.answers = asked, shown_answers(reply)
+        states = document_states([reply], self.answerer.index)
         if self.as_json:
-            print_json({**reply_json(question, reply), "asked_as": asked}, indent=None)
+            print_json({**with_states(reply_json(question, reply), states), "asked_as": asked}, indent=None)
             return
+        remember_sources([source_at(answer.passage, answer.start) for answer in self.answers])
         if not sys.stdin.isatty():
             print_question(question)
         if completed is not None:
             say(f"asked as: {asked}", colour="cyan")
-        states = document_states([reply], self.answerer.index)
         print_reply(reply, {key: state_note(*state, self.index) for key, state in states.items()})

@@ -53,7 +53,7 @@ def explain(
     from oreqa.answering import Answerer
     from oreqa.answering.replies import explanation_json
 
-    text, *others = questions_of(question, None, context.args)
+    text, *others = questions_of(question, None, context.args, takes_file=False)
     if others:
         raise InputError(f"standard input holds {1 + len(others)} questions; explain one at a time")
     answerer = Answerer.load(index, device, quality=quality, reader=model_or_none(reader), span_reranker=span_reranker)

@@ -39,15 +39,11 @@ def shown_path(document: str) -> str:
 
 def no_match(where: Sequence[str], index: Index) -> str:
     """That no document fulfils the conditions, and for a path the folders that the index has documents of."""
-    from oreqa.index.folders import indexed_folders
+    from oreqa.index.folders import indexed_folders, listed_folders
 
     line = f"no document matches --where {' --where '.join(where)}"
     folders = indexed_folders(index.snapshot().select) if any(each.startswith("path=") for each in where) else []
-    listed = ", ".join(map(shown_path, folders[:_MOST_FOLDERS])) + (", ..." if len(folders) > _MOST_FOLDERS else "")
-    return f"{line}; folders are: {listed}" if folders else line
-
-
-_MOST_FOLDERS = 20
+    return f"{line}; folders are: {listed_folders([*map(shown_path, folders)])}" if folders else line
 
 
 def place_text(passage: Passage, offset: int) -> str:

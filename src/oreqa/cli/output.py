@@ -116,8 +116,11 @@ _QUIET_SECONDS, _LONGEST_WAIT = 2.0, 30.0
 """How long a question from a pipe is awaited before that is said, and after it."""
 
 
-def questions_of(question: str | None, file: Path | None, more_words: Sequence[str] = ()) -> list[str]:
-    """The question, or the questions of a file; without both, those that are piped in, a line each.
+def questions_of(
+    question: str | None, file: Path | None, more_words: Sequence[str] = (), *, takes_file: bool = True
+) -> list[str]:
+    """The question, or the questions of a file; without both, those that are piped in, a line each. ``takes_file`` says
+    whether the command has --questions.
 
     Raises InputError for both, none, a question without a letter or digit, and one without quotes, whose other words are
     ``more_words``.
@@ -129,7 +132,8 @@ def questions_of(question: str | None, file: Path | None, more_words: Sequence[s
         if others:
             return question_list(lines)
     if (question is None) == (file is None):
-        raise InputError("give a question, or a file of questions with --questions" + (", not both" if file else ""))
+        way = "a file of questions with --questions" if takes_file else "pipe one in"
+        raise InputError(f"give a question, or {way}" + (", not both" if file else ""))
     if file is not None:
         return question_list(read_lines(file))
     if not any(map(str.isalnum, need_text(question or "", "the question"))):

@@ -48,3 +48,16 @@ def indexed_folders(select: Callable[[str], Iterable[tuple[Any, ...]]]) -> list[
     """
     sources = (str(source) for (source,) in select("SELECT DISTINCT source FROM documents"))
     return sorted({source.rpartition("/")[0] or "/" for source in sources if "/" in source})
+
+
+def listed_folders(folders: Sequence[str]) -> str:
+    """Folders for people: the first of them, and dots for others.
+
+    Examples:
+        >>> listed_folders(["/docs", "/docs/a"])
+        '/docs, /docs/a'
+    """
+    return ", ".join([*folders[:_MOST_FOLDERS], *(["..."] if len(folders) > _MOST_FOLDERS else [])])
+
+
+_MOST_FOLDERS = 20

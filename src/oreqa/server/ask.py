@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,9 +15,10 @@ from starlette.responses import Response
 from oreqa.answer import Answer
 from oreqa.answering.explanation import refusal
 from oreqa.answering.reply import Reply
-from oreqa.arguments import conditions
+from oreqa.arguments import Conditions, conditions
 from oreqa.as_json import hit_json
 from oreqa.core import Hit, Passage, Sentence
+from oreqa.index.folders import indexed_folders, listed_folders
 from oreqa.server.batching import MOST_TOGETHER, ModelThread
 from oreqa.server.collections import Merged, ServedCollection, chosen, merged
 from oreqa.server.guard import Limiter, client_of, spend_or_refuse
@@ -107,7 +109,22 @@ async def replies_to(
         for reply in of_question.values():
             on_reply(question, reply)
         together.append(merged(of_question, k))
+    if not any(reply.hits for each in together for reply in each.replies.values()):
+        note = await run_in_threadpool(folders_note, asked, where)
+        together = [replace(each, note=note) for each in together]
     return together
+
+
+def folders_note(asked: Sequence[ServedCollection], where: Conditions) -> str:
+    """The folders of collections whose documents are in none of the paths of the conditions; empty without a path."""
+    if not any(field == "path" for field, _ in where):
+        return ""
+    folders = set[str]()
+    for each in asked:
+        snapshot = each.index.snapshot()
+        with snapshot.reading():
+            folders.update(indexed_folders(snapshot.select))
+    return f"The folders are: {listed_folders(sorted(folders))}." if folders else ""
 
 
 async def hits_for(
@@ -179,7 +196,7 @@ def reason_of(question: str, reply: Merged) -> str | None:
     if reply.answers:
         return None
     name = reply.guess[1] if reply.guess else next(iter(reply.replies))
-    return refusal(question, reply.replies[name])
+    return " ".join(filter(None, (refusal(question, reply.replies[name]), reply.note)))
 
 
 def _answer_row(answer: Answer, collection: str, generation: int, linked: Linked) -> dict[str, Any]:

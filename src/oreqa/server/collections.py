@@ -123,12 +123,14 @@ def chosen(collections: Mapping[str, ServedCollection], name: str | None) -> lis
 @dataclass(frozen=True, slots=True)
 class Merged:
     """Answers and nearest passages of several collections, each with its collection's name and the number of the state of
-    the index it is of. ``guess`` is the best of the answers that are too unlikely, if there is no other."""
+    the index it is of. ``guess`` is the best of the answers that are too unlikely, if there is no other; ``note`` adds to
+    why there is no answer."""
 
     answers: list[tuple[Answer, str, int]]
     nearest: list[tuple[Hit, str, int]]
     guess: tuple[Answer, str, int] | None
     replies: Mapping[str, Reply]
+    note: str = ""
 
 
 def merged(replies: Mapping[str, Reply], k: int) -> Merged:

@@ -21,16 +21,17 @@ from pydantic import Field, ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.routing import Match, Route
 
+from oreqa.arguments import conditions
 from oreqa.core import Hit
 from oreqa.errors import OreqaError
-from oreqa.server.ask import OnReply, hits_for, reason_of, replies_to
+from oreqa.server.ask import OnReply, folders_note, hits_for, reason_of, replies_to
 from oreqa.server.batching import ModelThread
 from oreqa.server.catalog import Catalog
 from oreqa.server.collections import Merged, ServedCollection
 from oreqa.server.guard import MAX_BODY
 from oreqa.server.metrics import begin_log
 from oreqa.server.problems import RefusedError, faults_of, safe, safe_values
-from oreqa.server.schemas import AskBody, CollectionName, QuestionText, SearchBody
+from oreqa.server.schemas import AskBody, CollectionName, QuestionText, SearchBody, WhereBody
 from oreqa.server.tool_results import (
     QUOTED,
     Addressed,
@@ -58,11 +59,13 @@ INSTRUCTIONS = (
 )
 
 SEARCH = f"Find the passages of the user's documents that match a query best. {QUOTED}"
-FETCH = f"Read a document, or the part of it around a result, by the id of a result. {QUOTED}"
+FETCH = f"Read a document, or the part around a result, by its id. {QUOTED}"
 ASK = (
     "Answer a question from the user's documents: the words that answer it, the sentence that proves them, and how sure it "
-    f"is. answered is false where the documents probably do not say it; nearest are then passages. {QUOTED}"
+    f"is. answered is false where the documents probably do not say it. {QUOTED}"
 )
+
+PathIn = Annotated[str | None, Field(description="a folder or file")]
 
 _READ_ONLY = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 
@@ -111,9 +114,12 @@ def create_mcp_server(
     def addressed(context: Context[Any, Any]) -> Addressed:
         return partial(tool_links, sites=sites or {}, several=several, base=base_url or _asked_host(context))
 
-    async def search(query: QuestionText, context: Context[Any, Any]) -> SearchResult:
-        body = SearchBody(question=query, k=MOST_PASSAGES, unit="passage")
+    async def search(query: QuestionText, context: Context[Any, Any], path: PathIn = None) -> SearchResult:
+        body = SearchBody(question=query, k=MOST_PASSAGES, unit="passage", where=_where(path))
         hits, _ = await hits_for(body, collections, models, on_reply)
+        if path and not hits:
+            note = await run_in_threadpool(folders_note, [*collections.values()], conditions(body.where))
+            raise RefusedError(404, f"path: no document is there. {note}")
         rows = await run_in_threadpool(_passages, hits, addressed(context))
         return SearchResult.model_validate(safe_values({"results": rows}))
 
@@ -123,10 +129,11 @@ def create_mcp_server(
     async def ask(
         question: QuestionText,
         context: Context[Any, Any],
-        limit: Annotated[int | None, Field(ge=1, le=MOST_TOOL_ANSWERS, description="answers at most; 3 if left out")] = None,
-        collection: Annotated[CollectionName | None, Field(description="one of the collections; all if left out")] = None,
+        limit: Annotated[int | None, Field(ge=1, le=MOST_TOOL_ANSWERS, description="3 if left out")] = None,
+        collection: Annotated[CollectionName | None, Field(description="all if left out")] = None,
+        path: PathIn = None,
     ) -> AskResult:
-        body = AskBody(question=question, k=limit, collection=collection)
+        body = AskBody(question=question, k=limit, collection=collection, where=_where(path))
         (reply,) = await replies_to([question], body, collections, models, on_reply)
         row = await run_in_threadpool(_reply, question, reply, addressed(context))
         return AskResult.model_validate(safe_values(row))
@@ -135,6 +142,10 @@ def create_mcp_server(
     return OreqaMcpServer(
         "oreqa", version=version("oreqa"), instructions=INSTRUCTIONS, tools=tools, subscriptions=False, log_level="WARNING"
     )
+
+
+def _where(path: str | None) -> WhereBody:
+    return {"path": path} if path else {}
 
 
 def _passages(hits: Sequence[tuple[Hit, str, int]], addressed: Addressed) -> list[dict[str, Any]]:
