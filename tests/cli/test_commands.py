@@ -40,7 +40,8 @@ def test_index(kb: Path, library: Path, fitted: Path) -> None:
     examples = (
         f"1 .xyz ({shown_path(str(library / 'code.xyz'))}), 1 without a suffix ({shown_path(str(library / 'makefile'))})"
     )
-    assert f"2 files of other kinds passed over: {examples}" in told.stdout
+    way = "; to add those that are text: --include '*.xyz'"
+    assert f"2 files of other kinds passed over: {examples}{way}" in told.stdout
     assert "notes.md,,6,5,1,1.000,link targets: 1" in (library / "words.csv").read_text()
     (library / "words.csv").unlink()
     for place in (library, library / "notes.md" / "words.csv"):

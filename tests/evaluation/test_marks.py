@@ -106,6 +106,20 @@ def test_marks_are_written_as_data(kb: Path, tmp_path: Path) -> None:
         assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1), refused.stderr
 
 
+def test_marks_are_shown_and_one_is_removed(kb: Path) -> None:
+    set_mark(kb, mark("Who eats hay 1?", "d1", TEXTS[1], "Fox 1"))
+    set_mark(kb, Mark(question_id("Who sings?"), "Who sings?", (), "wrong", "2026-01-03T03:04:05+00:00"))
+    assert run("marks", "--index", kb, "--list").stdout.splitlines() == [
+        "2026-01-02  Who eats hay 1?  right: Fox 1 (d1)", "2026-01-03  Who sings?  wrong and not corrected",
+    ]  # fmt: skip
+    rows = json.loads(run("marks", "--index", kb, "--list", "--json").stdout)["marks"]
+    assert run("marks", "--index", kb, "--remove", "who SINGS").stdout == "removed what was said of 'who SINGS'\n"
+    assert run("marks", "--index", kb, "--remove", "who SINGS").exit_code == 2
+    assert json.loads(run("marks", "--index", kb, "--remove", rows[0]["id"], "--json").stdout)["removed"] == rows[0]["id"]
+    assert run("marks", "--index", kb, "--list").stderr == f"{kb} has no marks\n"
+    assert run("marks", "--index", kb, "--list", "--remove", "x").exit_code == 2
+
+
 def test_an_index_without_marks_is_named(kb: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="it has no marks"):
         measure_marks(kb)

@@ -124,7 +124,9 @@ def test_questions_are_asked_anew_of_another_model(
     assert asked[10:] == [f"q{n}" for n in range(10)]
 
 
-def test_eval_openqa_answers_as_ask_does(library: Path, tiny: Path, tiny_reader: Path, tmp_path: Path) -> None:
+def test_eval_openqa_answers_as_ask_does(
+    library: Path, tiny: Path, tiny_reader: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rows = [
         {
             "id": "1",
@@ -140,7 +142,9 @@ def test_eval_openqa_answers_as_ask_does(library: Path, tiny: Path, tiny_reader:
     data.write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert run("index", library, "--index", tmp_path / "kb", "--model", tiny).exit_code == 0
     common = ("eval", "openqa", "--data", data, "--reader", tiny_reader, "--reranker", "none", "--json")
-    done = run(*common, "--index", tmp_path / "kb", "--out", tmp_path / "o")
+    monkeypatch.setenv("OREQA_INDEX", str(tmp_path / "kb"))
+    done = run(*common, "--out", tmp_path / "o")
+    monkeypatch.delenv("OREQA_INDEX")
     assert done.exit_code == 0, done.output
     metrics = json.loads(done.stdout)
     assert (metrics["questions"], metrics["answerable"], metrics["unanswerable"]) == (3, 2, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mimetypes
 import threading
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -20,7 +21,7 @@ from oreqa.errors import OreqaError
 from oreqa.paths import index_option
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from oreqa.index.coverage import Report
     from oreqa.index.watching import Watch
@@ -253,8 +254,19 @@ def _summary(index: Path, report: Report, model: str, included: bool = False, ex
             for kind, count in report.unknown.items()
         ]
         most = f"{', '.join(kinds[:8])}{', ...' if len(kinds) > 8 else ''}"
-        lines.append(f"{counted(sum(report.unknown.values()), 'file')} of other kinds passed over: {most}")
+        lines.append(
+            f"{counted(sum(report.unknown.values()), 'file')} of other kinds passed over: {most}{_way_to(report.unknown)}"
+        )
     return lines
+
+
+def _way_to(kinds: Iterable[str]) -> str:
+    """How to read the first kind of file that may be text; empty if there is none."""
+    types = {kind: (mimetypes.guess_type(f"x{kind}")[0] or "").partition("/")[0] for kind in kinds if kind}
+    kind = next(
+        (kind for kind, name in types.items() if name not in ("application", "audio", "font", "image", "video")), None
+    )
+    return "" if kind is None else f"; to add those that are text: --include '*{kind}'"
 
 
 def _gone(count: int) -> str:

@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from oreqa.cli.application import Command, Panel, app
+from oreqa.cli.hits import shown_path
 from oreqa.cli.options import Option, data_option
-from oreqa.cli.output import counted, model_or_none, print_json, say
+from oreqa.cli.output import counted, model_or_none, one_line, print_json, say
 from oreqa.cli.progress import progress_bar
 from oreqa.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from oreqa.evaluation.marks import MarksReport
 
 WORDS = {"right": "right", "corrected": "corrected", "none": "not in the documents", "wrong": "wrong and not corrected"}
@@ -33,6 +36,10 @@ def marks(
             show_default="questions",
         ),
     ] = None,
+    is_list: Annotated[bool, data_option("--list", help="Show the marks, instead of measuring by them.")] = False,
+    removed: Annotated[
+        str | None, data_option("--remove", metavar="QUESTION", help="Remove what was said of a question, by it or its id.")
+    ] = None,
     quality: Option.quality = None,
     reader: Option.answering_reader = "auto",
     span_reranker: Option.span_reranker = None,
@@ -48,20 +55,21 @@ def marks(
     [bold]oreqa marks --index kb[/bold]
 
     [bold]oreqa marks --index kb --out pairs.jsonl --kind pairs[/bold]
-    """
-    from oreqa.evaluation import measure_marks, write_marks
 
-    if out is not None:
-        if (quality, reader, span_reranker) != (None, "auto", None):
-            raise InputError("--out writes the marks and asks nothing: leave the models out")
-        number = write_marks(index, out, kind or "questions")
-        if as_json:
-            print_json({"index": str(index), "out": str(out), "kind": kind or "questions", "marks": number})
-        else:
-            say(f"{counted(number, 'mark')} written to {out}")
-        return
-    if kind is not None:
+    [bold]oreqa marks --index kb --remove "How tall is the tower?"[/bold]
+    """
+    from oreqa.evaluation import measure_marks
+
+    ways = [name for name, value in (("--out", out), ("--list", is_list), ("--remove", removed)) if value]
+    _check_alone(ways, has_models=(quality, reader, span_reranker) != (None, "auto", None))
+    if kind is not None and out is None:
         raise InputError("--kind is that of the file to write: name it with --out")
+    if out is not None:
+        return _write(index, out, kind or "questions", as_json)
+    if is_list:
+        return _list_marks(index, as_json)
+    if removed is not None:
+        return _remove(index, removed, as_json)
     report = measure_marks(
         index,
         quality=quality,
@@ -75,6 +83,58 @@ def marks(
         print_json({"index": str(index), **asdict(report), "thresholds": rows})
     else:
         _print_report(index, report)
+    return None
+
+
+def _check_alone(ways: Sequence[str], has_models: bool) -> None:
+    """Raise InputError for several options that each say what to do, and for one with models, which it would not ask."""
+    if len(ways) > 1:
+        raise InputError(f"{' and '.join(ways)}: choose one of them")
+    if ways and has_models:
+        raise InputError(f"{ways[0]} asks nothing: leave the models out")
+
+
+def _write(index: Path, out: Path, kind: Literal["questions", "pairs", "squad"], as_json: bool) -> None:
+    from oreqa.evaluation import write_marks
+
+    number = write_marks(index, out, kind)
+    if as_json:
+        print_json({"index": str(index), "out": str(out), "kind": kind, "marks": number})
+    else:
+        say(f"{counted(number, 'mark')} written to {out}")
+
+
+def _list_marks(index: Path, as_json: bool) -> None:
+    """Show what was said of each question: marks, and those that wait for the right answer."""
+    from oreqa.datasets.marks import UNDECIDED_FILE, mark_json, read_marks
+    from oreqa.index.generations import require_generation
+
+    require_generation(index)
+    rows = [*read_marks(index), *read_marks(index, UNDECIDED_FILE)]
+    if as_json:
+        print_json({"index": str(index), "marks": [mark_json(mark) for mark in rows]})
+        return
+    for mark in rows:
+        place = f" ({one_line(shown_path(mark.document))})" if mark.document else ""
+        answer = f": {one_line(mark.answers[0])}{place}" if mark.answers else ""
+        say(f"{mark.time[:10]}  {one_line(mark.question)}  {WORDS[mark.verdict]}{answer}")
+    if not rows:
+        say(f"{index} has no marks", err=True)
+
+
+def _remove(index: Path, question: str, as_json: bool) -> None:
+    """Remove what was said of a question, which may be written as its id."""
+    from oreqa.datasets.marks import question_id, remove_mark
+    from oreqa.index.generations import require_generation
+
+    require_generation(index)
+    name = next((name for name in (question_id(question), question) if remove_mark(index, name)), None)
+    if name is None:
+        raise InputError(f"{index} has no mark of the question {one_line(question, 80)!r}: oreqa marks --list shows them")
+    if as_json:
+        print_json({"index": str(index), "removed": name})
+    else:
+        say(f"removed what was said of {one_line(question, 80)!r}")
 
 
 def _print_report(index: Path, report: MarksReport) -> None:

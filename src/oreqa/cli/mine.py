@@ -13,6 +13,7 @@ from oreqa.cli.application import CommandGroup, Panel, app
 from oreqa.cli.options import Option, data_option, number_option, share_option
 from oreqa.cli.output import one_line, print_json, say
 from oreqa.cli.runs import runs
+from oreqa.paths import INDEX_HERE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,7 +96,12 @@ def _print_sample(rows: list[dict[str, Any]]) -> None:
 @runs(
     mine,
     lambda: oreqa.mining.mine_predictions,
-    index=Annotated[Path | None, data_option(metavar="DIR", help="Folder of the index to search for rows.")],
+    index=Annotated[
+        Path | None,
+        data_option(
+            metavar="DIR", help="Folder of the index to search for rows.", show_default=f"$OREQA_INDEX, else {INDEX_HERE}"
+        ),
+    ],
     data=Annotated[
         list[Path],
         data_option(

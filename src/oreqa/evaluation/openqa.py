@@ -35,6 +35,7 @@ from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.graph.precision import used_precision
 from oreqa.models.reader.reader import Reader
 from oreqa.models.stored import is_same_model
+from oreqa.paths import default_index
 from oreqa.progress import Progress, no_progress
 
 
@@ -60,10 +61,10 @@ def evaluate_openqa(
     """Answer questions from all paragraphs of a SQuAD or MRQA file, or from an index: EM, F1, accuracy of retrieval.
 
     The paragraphs' index is kept in the folder ``index``, else in ``out/index``. A list of questions without paragraphs
-    needs an index of documents. If there are questions without an answer, or rows that name a document, questions are asked
-    as Answerer.ask does, which may refuse, and the confidence is measured, too. ``gold_passages`` reads each question's own
-    paragraph instead; then ``null`` keeps SQuAD 2.0's unanswerable questions and refuses where the log-odds of the passage's
-    answering are below it.
+    needs an index of documents, $OREQA_INDEX or .oreqa where none is named. If there are questions without an answer, or
+    rows that name a document, questions are asked as Answerer.ask does, which may refuse, and the confidence is measured,
+    too. ``gold_passages`` reads each question's own paragraph instead; then ``null`` keeps SQuAD 2.0's unanswerable
+    questions and refuses where the log-odds of the passage's answering are below it.
 
     ``passages`` are read for each question, of which the ``hit_reranker`` may re-rank the ``rerank_hits`` best before; a
     ``span_reranker`` of None leaves the reader's spans in their order. ``combine`` changes weights of the one score, as
@@ -226,7 +227,7 @@ def _open_collection(
     """The index of the data's passages; of data without any, the ``index`` that is named."""
     if passages:
         opened = index_passages(Path(index) if index else out / "index", passages, settings, device, progress)
-    elif index is None:
+    elif (index := index or default_index()) is None:
         raise InputError(f"{data}: its questions have no paragraphs; name the index to search")
     else:
         opened = Index.open(index, device)

@@ -26,6 +26,7 @@ from oreqa.mining.negatives import bm25_passages
 from oreqa.models.graph.precision import used_precision
 from oreqa.models.graph.windows import Text
 from oreqa.models.reader.reader import CHUNK, Reader
+from oreqa.paths import default_index
 from oreqa.progress import Progress, no_progress, show
 from oreqa.provenance import fingerprint
 from oreqa.text.answers import match_pattern, normalize_answer
@@ -61,9 +62,9 @@ def mine_predictions(
     """Read the best ``passages`` for the training questions of each file, and keep the ``k`` best spans of each question.
 
     A file is one of SQuAD or MRQA, whose held-out articles are passed over and whose paragraphs BM25 searches, or a list of
-    questions with answers or patterns, for which ``index`` is searched. Spans that lie inside one another are kept: the
-    best answer's neighbours are what a re-ranker meets, too. ``draw`` questions are drawn of each file by ``seed``, all if
-    left out. The reader and the index may be loaded ones.
+    questions with answers or patterns, for which ``index`` is searched, $OREQA_INDEX or .oreqa where none is named. Spans
+    that lie inside one another are kept: the best answer's neighbours are what a re-ranker meets, too. ``draw`` questions
+    are drawn of each file by ``seed``, all if left out. The reader and the index may be loaded ones.
 
     Rows are appended to ``out`` as they come, after those that it holds: an interrupted run resumes. Returns the number of
     its rows. Raises InputError for numbers that make no sense, for data that cannot be read, and if the rows
@@ -72,9 +73,10 @@ def mine_predictions(
     files, out = as_paths(data), as_path(out, "out")
     passages, k, seed = count(passages, "passages"), count(k, "k"), count(seed, "seed", 0)
     draw = None if draw is None else count(draw, "draw")
-    opened = index if isinstance(index, Index) or index is None else Index.open(index, device)
-    loaded = reader if isinstance(reader, Reader) else Reader(reader, device=device)
     lists = [file for file in files if data_kind(file) in ("questions", "pairs")]
+    named = default_index() if lists and index is None else index
+    opened = named if isinstance(named, Index) or named is None else Index.open(named, device)
+    loaded = reader if isinstance(reader, Reader) else Reader(reader, device=device)
     if opened is not None and not lists:
         raise InputError(f"{files[0]}: it has paragraphs of its own, which are searched; leave index out")
     if opened is None and lists:

@@ -89,7 +89,7 @@ def test_predictions_are_the_best_of_all_passages(squad_file: Path, tmp_path: Pa
 
 
 def test_patterns_label_the_predictions_of_a_question_list(
-    tiny: Path, tiny_reader: Path, squad_file: Path, tmp_path: Path
+    tiny: Path, tiny_reader: Path, squad_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index = index_passages(tmp_path / "index", load_task(squad_file).passages, Settings(model=str(tiny)))
     rows = [{"question": "who jumps", "pattern": "DOG|fox|then it"}, {"question": "who sleeps", "answers": ["the bone"]}]
@@ -109,6 +109,8 @@ def test_patterns_label_the_predictions_of_a_question_list(
     assert any(named.right)
     with pytest.raises(InputError, match="name the index to search"):
         mine_predictions(tmp_path / "q.jsonl", tmp_path / "n.jsonl", reader=reader, passages=2, k=9)
+    monkeypatch.setenv("OREQA_INDEX", str(index.folder))
+    assert mine_predictions(tmp_path / "q.jsonl", out, reader=reader, passages=2, k=300) == 2
     with pytest.raises(InputError, match="leave index out"):
         mine_predictions(squad_file, tmp_path / "n.jsonl", reader=reader, passages=2, k=9, index=index)
 
