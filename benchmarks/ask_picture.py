@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -38,30 +39,34 @@ COLOURS = [
 ]
 THEME = TerminalTheme((24, 28, 36), (245, 247, 250), COLOURS)
 FONT_FACE = re.compile(r"@font-face \{.*?\}", re.DOTALL)
+LINK = re.compile(r"\x1b\]8;[^\x1b]*\x1b\\")
 
 
-def printed(command: str, folder: Path) -> str:
-    """What the command prints to a terminal, with its colours."""
-    environment = {**os.environ, "FORCE_COLOR": "1", "COLUMNS": str(COLUMNS)}
+def printed(command: str, folder: Path, columns: int) -> str:
+    """What the command prints to a terminal, with its colours and without its links, which a picture cannot follow."""
+    environment = {**os.environ, "FORCE_COLOR": "1", "COLUMNS": str(columns)}
     command = command.replace("oreqa", f"{sys.executable} -m oreqa", 1)
-    return subprocess.run(
-        command, shell=True, cwd=folder, env=environment, check=True, capture_output=True, text=True
-    ).stdout
+    run = subprocess.run(command, shell=True, cwd=folder, env=environment, check=True, capture_output=True, text=True)
+    return LINK.sub("", run.stdout)
+
+
+def draw(commands: Sequence[str], folder: Path, picture: Path, columns: int = COLUMNS) -> None:
+    """Run the commands in a folder and draw the terminal."""
+    console = Console(width=columns, record=True, file=io.StringIO(), force_terminal=True)
+    for command in commands:
+        console.print(Text.assemble(("$ ", "green"), (command, "bold")))
+        console.print(Text.from_ansi(printed(command, folder, columns).rstrip("\n")))
+        console.print()
+    drawn = console.export_svg(title="oreqa", theme=THEME, unique_id=picture.stem)
+    # rich loads a font from another host; the browser's own monospaced font does as well.
+    picture.write_text(FONT_FACE.sub("", drawn).replace("Fira Code", "DejaVu Sans Mono"), encoding="utf-8")
 
 
 def main() -> None:
-    console = Console(width=COLUMNS, record=True, file=io.StringIO(), force_terminal=True)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "demo").symlink_to(ROOT / "demo")
-        for command in COMMANDS:
-            console.print(Text.assemble(("$ ", "green"), (command, "bold")))
-            console.print(Text.from_ansi(printed(command, folder).rstrip("\n")))
-            console.print()
-    picture = console.export_svg(title="oreqa", theme=THEME, unique_id="ask")
-    # rich loads a font from another host; the browser's own monospaced font does as well.
-    picture = FONT_FACE.sub("", picture).replace("Fira Code", "DejaVu Sans Mono")
-    PICTURE.write_text(picture, encoding="utf-8")
+        draw(COMMANDS, folder, PICTURE)
 
 
 if __name__ == "__main__":

@@ -28,6 +28,15 @@ def test_plain_text(tmp_path: Path) -> None:
     assert document.key == str(tmp_path / "annual_report-2024.txt")
 
 
+def test_a_text_with_the_markup_of_restructuredtext_is_read_as_that(tmp_path: Path) -> None:
+    text = "Council\n=======\n\n.. _members:\n\nIt has **five** members; see {}.\n"
+    (plain,) = read(tmp_path / "plain.txt", text.format("security"))
+    (marked_up,) = read(tmp_path / "marked.txt", text.format(":doc:`security`"))
+    assert "It has **five** members; see security." in plain.text
+    assert "It has five members; see security." in marked_up.text
+    assert (marked_up.key, marked_up.title) == (str(tmp_path / "marked.txt"), "Council")
+
+
 @pytest.mark.parametrize("name", ["README", "Makefile", "settings.cfg"])
 def test_text_of_an_unknown_type_is_plain_text(tmp_path: Path, name: str) -> None:
     (document,) = read(tmp_path / name, "# Café\r\n\nAll: one")

@@ -9,6 +9,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import IO, cast
 
@@ -49,6 +50,10 @@ SUFFIXES = (*_TEXTS, *worker.PARSERS, *worker.MAILS, *_ROWS, *_CONTAINERS, *(f"{
 _SHOWN_UNREAD = 3
 """Members that are named of those that were not read."""
 
+_RST_MARKUP = re.compile(rb"^\.\. (?:_[^\n]{1,200}:|[\w-]{1,40}::)|:[a-z]{2,12}:`[^`\n]", re.MULTILINE)
+"""A target, a directive or a role of reStructuredText, which many projects keep in files named .txt."""
+
+_FEWEST_MARKUP = 2
 _NO_PROSE = (b"{\\rtf", b"%PDF-", b"%!PS")
 """How files of other types begin that may look like text."""
 
@@ -153,6 +158,8 @@ def _most_bytes(suffix: str) -> int:
 
 def _of_bytes(key: str, name: Path, data: bytes, fields: Fields, contents: Contents, depth: int = 0) -> Iterator[Document]:
     """The document of a file that is no table and no container, and those that are attached to it."""
+    if name.suffix.lower() in _TEXTS and _is_rst(data):
+        name = name.with_suffix(".rst")
     if name.suffix.lower() in _TEXTS:
         document = read_text(data, name)
         yield replace(document, key=key, sections=manual_sections(document.text))
@@ -162,6 +169,12 @@ def _of_bytes(key: str, name: Path, data: bytes, fields: Fields, contents: Conte
     members = (Member(*file) for file in attached)
     for of_attached in _members(key, members, fields, contents, depth):
         yield replace(of_attached, fields={**document.fields, **of_attached.fields})
+
+
+def _is_rst(data: bytes) -> bool:
+    """Whether a text of moderate size is marked up as reStructuredText."""
+    markup = islice(_RST_MARKUP.finditer(data), _FEWEST_MARKUP)
+    return len(data) <= limits.PARSED_FILE_BYTES and len(list(markup)) == _FEWEST_MARKUP
 
 
 def _contained(suffix: str, file: IO[bytes], contents: Contents) -> Iterator[Member]:
