@@ -78,3 +78,15 @@ def test_a_question_that_stands_alone_stays(question: str) -> None:
 def test_odd_lines_are_no_errors(before: str, question: str) -> None:
     completed = completed_question(question, before)
     assert completed is None or any(map(str.isalnum, completed))
+
+
+def test_he_and_she_are_the_answer_to_who() -> None:
+    before, answer = "Who built the first pianos?", "Bartolomeo Cristofori"
+    for question, completed in (
+        ("Where did he work?", "Where did Bartolomeo Cristofori work?"),
+        ("When was his first piano built?", "When was the first piano built of Bartolomeo Cristofori?"),
+        ("How many did he build?", "How many did Bartolomeo Cristofori build?"),
+    ):
+        assert completed_question(question, before, answer) == completed
+    assert completed_question("How heavy are they?", before, answer) == "How heavy are the first pianos?"
+    assert completed_question("Where did he work?", "What weighs a ton?", "a piano") != "Where did a piano work?"

@@ -35,6 +35,9 @@ _POINTING = frozenset(["if", "when", "in", "of", "for", "to", "with", "on", "is"
 _NOTHING = re.compile(r"(?:\s+[\w-]+){1,4}?\s+(?:to|if|when|that|until)\s+\w|\s+worth\b")
 """What follows an "it" that stands for nothing, as in "is it safe to"."""
 
+_WHO = re.compile(r"\W*who(?:m|se)?\b", re.IGNORECASE)
+_PERSON = re.compile(r"\b(?:he|she|him|his|her)\b", re.IGNORECASE)
+
 MOST_BEFORE = 2
 """Content words before a pronoun that stands for something in the question before; behind more it stands for one of them."""
 
@@ -102,8 +105,10 @@ def _is_verb(last: _Word, is_asked: bool) -> bool:
     return last.low not in STOP_WORDS and not last.is_name and (is_asked or last.low.endswith("ed"))
 
 
-def completed_question(question: str, before: str) -> str | None:
+def completed_question(question: str, before: str, answer: str = "") -> str | None:
     """A follow-up question with the subject of the one ``before``, written out; None for one that stands alone.
+
+    "He" and "she" stand for the ``answer`` to a question that asked who.
 
     Examples:
         >>> completed_question("And what does it cover?", "How long is the warranty of the TX-5?")
@@ -112,7 +117,7 @@ def completed_question(question: str, before: str) -> str | None:
         'How long is the warranty of the TX-7?'
         >>> completed_question("How heavy is the TX-7?", "How long is the warranty of the TX-5?")
     """
-    about = subject(before)
+    about = answer if answer and _WHO.match(before) and _PERSON.search(question) else subject(before)
     if not about or not any(map(str.isalnum, question)):
         return None
     if (match := _ABOUT.match(question)) is not None:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from oreqa.answering.answerer import Answerer
 
 PROMPT = "? "
+MOST_OF_ANSWER = 80
+"""Characters of an answer that take the place of "he" or "she"."""
 
 HELP = """\
 QUESTION            ask it; one that refers to the question before, as "And the price?", is completed by it
@@ -155,7 +157,10 @@ class _Conversation:
         from oreqa.answering.replies import reply_json
 
         (question,) = questions_of(line.removeprefix("!").strip(), None)
-        completed = None if line.startswith("!") or self.before is None else completed_question(question, self.before)
+        completed = None
+        if self.before is not None and not line.startswith("!"):
+            answer = one_line(self.answers[0].text, MOST_OF_ANSWER) if self.answers else ""
+            completed = completed_question(question, self.before, answer)
         asked = completed or question
         reply = self.answerer.reply(asked, self.k, where=self.conditions, threshold=self.threshold)
         self.before, self.answers = asked, shown_answers(reply)
