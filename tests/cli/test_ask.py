@@ -84,6 +84,8 @@ def test_many_questions(kb: Path, tmp_path: Path) -> None:
     alone = [json.loads(run("ask", q, *more, "--json").stdout) for q in ("how many hearts", "where are flowers")]
     assert [row["question"] for row in report] == [row["question"] for row in alone]
     assert [row["answers"][0]["text"] for row in report] == [row["answers"][0]["text"] for row in alone]
+    (tmp_path / "q.csv").write_text("question;answer\nhow many hearts;3\nwhere are flowers;\n")
+    assert json.loads(run("ask", "--questions", tmp_path / "q.csv", *more, "--json").stdout) == report
     piped = run("ask", "--questions", "-", *more, given="how many hearts\nwhere are flowers\n")
     assert piped.exit_code == 0
     assert piped.stdout.startswith("how many hearts\n")

@@ -242,8 +242,8 @@ LONG = "a" * 300
         (["models", LONG], "there is no model"),
         (["models", "\udcff"], "there is no model"),
         (["eval", "openqa", "--data", "x", "--out", "o", "--combine", "rerank_spans=inf"], "write a number"),
-        (["eval", "openqa", "--data", "q.txt", "--out", "o", "--index", "kb"], "(.jsonl), or a list of questions (.jsonl), a row"),
-        (["eval", "openqa", "--data", "q.txt", "--out", "o"], "(.jsonl), or a list of questions (.jsonl), a row"),
+        (["eval", "openqa", "--data", "q.txt", "--out", "o", "--index", "kb"], "or a list of questions: a table (.csv, .tsv, .xlsx)"),
+        (["eval", "openqa", "--data", "q.txt", "--out", "o"], "or a list of questions: a table (.csv, .tsv, .xlsx)"),
         (["eval", "openqa", "--data", "x", "--out", "o", "--gold-passages", "--null", "nan"], "null is nan; write a number"),
     ],
 )  # fmt: skip

@@ -12,6 +12,7 @@ from oreqa.datasets.load import (
     load_question_file,
     load_task,
     load_training_pairs,
+    questions_to_ask,
 )
 from oreqa.datasets.paragraphs import is_held_out
 from oreqa.errors import InputError
@@ -19,7 +20,9 @@ from oreqa.errors import InputError
 
 def test_a_file_of_another_ending_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="give a SQuAD file"):
-        load_paragraphs(tmp_path / "a.csv")
+        load_paragraphs(tmp_path / "a.txt")
+    with pytest.raises(InputError, match="a table has no paragraphs"):
+        load_paragraphs(tmp_path / "a.csv.gz")
 
 
 def test_questions_of_a_list_with_an_answer_or_a_pattern(tmp_path: Path) -> None:
@@ -52,6 +55,25 @@ def test_the_kind_of_a_file_is_that_of_its_name_and_first_row(tmp_path: Path) ->
     assert data_kind(tmp_path) == "beir"
 
 
+def test_a_table_holds_questions_or_pairs_by_its_columns(tmp_path: Path) -> None:
+    for kind, line in {"questions": "id,Query,Answer\n", "pairs": "question,passage\n"}.items():
+        (tmp_path / f"{kind}.CSV").write_text(line)
+        assert data_kind(tmp_path / f"{kind}.CSV") == kind
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("q.csv", "question\nWho?\nWhy?\n"),
+        ("q.tsv", "Who?\tAda\nWhy?\t\n"),
+        ("q.jsonl", '{"question": "Who?"}\n{"question": "Why?", "answers": []}\n'),
+    ],
+)
+def test_questions_to_ask_need_no_answers(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    assert questions_to_ask(tmp_path / name) == ["Who?", "Why?"]
+
+
 def test_the_questions_of_a_file_with_the_paragraphs_that_they_are_asked_of(squad_file: Path, tmp_path: Path) -> None:
     everything = load_question_file(squad_file)
     parts = [load_question_file(squad_file, held_out) for held_out in (False, True)]
@@ -64,8 +86,8 @@ def test_the_questions_of_a_file_with_the_paragraphs_that_they_are_asked_of(squa
     listed = load_question_file(tmp_path / "q.jsonl")
     assert ([question.text for question in listed.questions], listed.paragraphs, listed.places) == (["a"], [], [])
     assert not listed.questions[0].is_answerable
-    with pytest.raises(InputError, match=r"or a list of questions \(.jsonl\)"):
-        load_question_file(tmp_path / "q.csv")
+    with pytest.raises(InputError, match=r"or a list of questions: a table \(.csv, .tsv, .xlsx\)"):
+        load_question_file(tmp_path / "q.txt")
 
 
 def test_training_pairs_of_a_pair_file_and_of_a_task(squad_file: Path, tmp_path: Path) -> None:

@@ -73,6 +73,7 @@ METRICS = {"task": "reqa", "mrr": 100.0, "p@1": 50, "questions": 2, "data_sha256
 CORPUS, QUERIES = [{"_id": "d", "title": "A", "text": "Bees hum."}], [{"_id": 1, "text": "who"}]
 QRELS = b"query-id\tcorpus-id\tscore\n1\td\t1\n"
 
+TABLE = b'id,question,answer,passage\n1,who,Bees,"Bees ""hum""."\n2,why,"[\'x\', \'y\']","[\'x\', \'y\']; z."\n'
 DEEP = "[" * 100_000
 RAW = [
     b"", b"\n", b"\0", b"\xff\xfe", b"\x1f\x8b", b"\x1f\x8b garbage", b"\xef\xbb\xbf", b"{", b"[]", b"{}", b"null", b'""', b"0",
@@ -135,6 +136,7 @@ LOADERS: dict[str, tuple[str, bytes, Iterator[bytes], list[Callable[[Path], Any]
     "mrqa": ("f.jsonl", _lines(MRQA), _damaged_lines(MRQA), [load_mrqa, load_question_file, load_task]),
     "pairs": ("f.jsonl", _lines(PAIRS), _damaged_lines(PAIRS), [lambda path: list(load_pairs(path)), data_kind]),
     "question list": ("f.jsonl", _lines(QUESTIONS), _damaged_lines(QUESTIONS), [load_question_file]),
+    "table": ("f.csv", TABLE, iter(()), [load_question_file, lambda path: list(load_pairs(path)), data_kind]),
     "questions": ("f.txt", b"who\n\nwhy\n", iter(()), [read_lines]),
     "answers": ("f.json", _json({"1": "Bees"}), map(_json, _damaged_values({"1": "Bees"})),
                 [lambda path: evaluate_answers(path, path.parent / "squad.json")]),

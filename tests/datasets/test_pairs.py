@@ -54,7 +54,7 @@ def test_the_second_occurrence_of_an_answer_keeps_its_place(tmp_path: Path) -> N
         ("start", 1, "line 2: its answer does not stand in its context at 1"),
         ("start", -3, "line 2: start is -3; write the answer's first character in the context, from 0"),
         ("start", "0", "line 2: 'start' is str, not int"),
-        ("negatives", ["x"], "line 2, negative 1: write an object"),
+        ("negatives", [1], "line 2, negative 1: write a text, or an object"),
         ("negatives", [{"answer": "b"}, {"answer": "c", "context": "d"}], "line 2, negative 2: its answer does not stand"),
         ("negatives", {"answer": "b"}, "line 2: 'negatives' is dict, not list"),
     ],

@@ -10,7 +10,7 @@ import pytest
 
 from oreqa.datasets.paragraphs import load_squad
 from oreqa.errors import InputError
-from oreqa.evaluation.answers import score_answer, score_answer_file
+from oreqa.evaluation.answers import evaluate_answers, score_answer, score_answer_file
 
 # A reference written from the published description of SQuAD's evaluation: each step by itself.
 
@@ -101,6 +101,14 @@ def test_version_2_counts_both_kinds(data: Path, tmp_path: Path) -> None:
     assert metrics["unanswerable_em"] == metrics["unanswerable_f1"] == 100
     assert metrics["answerable_em"] == 0
     assert metrics["em"] == pytest.approx(100 * 5945 / 11873)
+
+
+def test_a_table_of_questions_is_gold_by_its_ids(tmp_path: Path) -> None:
+    gold, predictions = tmp_path / "g.csv", tmp_path / "p.json"
+    gold.write_text("id,question,answer\na,Who?,Ada|Ada L.\nb,Why?,\nc,When?,1843\n")
+    predictions.write_text('{"a": "ada L", "b": "because", "c": "1843"}')
+    metrics = evaluate_answers(predictions, gold)
+    assert (metrics["em"], metrics["answerable_em"], metrics["unanswerable_em"]) == (pytest.approx(200 / 3), 100, 0)
 
 
 def test_bad_files(tmp_path: Path) -> None:

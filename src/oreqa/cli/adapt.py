@@ -36,7 +36,10 @@ if TYPE_CHECKING:
         ),
     ],
     questions=Annotated[
-        Path | None, data_option(metavar="FILE", help="Your own questions with answers (.jsonl), measured before and after.")
+        Path | None,
+        data_option(
+            metavar="FILE", help="Your questions with answers (.csv, .tsv, .xlsx, .jsonl), measured before and after."
+        ),
     ],
     marks=Annotated[
         bool, data_option("--marks", help="Learn from half of the index's marks, too, by document; measure by the other.")

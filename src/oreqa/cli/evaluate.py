@@ -87,7 +87,7 @@ def generator(summary: dict[str, Any], out: Path, as_json: bool) -> None:
     lambda: oreqa.evaluation.evaluate_openqa,
     data=Annotated[
         Path,
-        data_option(metavar="FILE", help="Questions: SQuAD or MRQA, or rows {question, answers | pattern} (.jsonl)."),
+        data_option(metavar="FILE", help="Questions with answers: SQuAD, MRQA, CSV, TSV, .xlsx, or rows (.jsonl)."),
     ],
     out=Option.run,
     index=Option.run_index,
@@ -128,7 +128,10 @@ def recall(measured: dict[str, Any], as_json: bool) -> None:
     evaluate,
     lambda: oreqa.evaluation.evaluate_answers,
     predictions=Annotated[Path, data_option(metavar="FILE", help="JSON object: question id to answer.")],
-    gold=Annotated[Path, data_option(metavar="FILE", help="SQuAD file, 1.1 or 2.0, plain or gzipped.")],
+    gold=Annotated[
+        Path,
+        data_option(metavar="FILE", help="SQuAD file, 1.1 or 2.0, or a list of questions: CSV, TSV, .xlsx, JSON lines."),
+    ],
 )
 def answers(metrics: dict[str, Any], predictions: Path, as_json: bool) -> None:
     """Score a predictions file as SQuAD's official scripts do: exact match and F1.

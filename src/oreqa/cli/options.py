@@ -12,8 +12,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from oreqa.arguments import question_list
-from oreqa.cli.output import model_or_none, read_lines, say
+from oreqa.cli.output import file_questions, model_or_none, say
 from oreqa.core import Mode, Unit
 from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER, LARGE_ENCODER, RERANKED_HITS, Quality
 from oreqa.errors import InputError
@@ -37,7 +36,7 @@ def _choose_precision(precision: str | None) -> str | None:
 
 
 def _read_questions(file: Path | None) -> list[str] | None:
-    return None if file is None else question_list(read_lines(file))
+    return None if file is None else file_questions(file)
 
 
 def _nothing() -> None:
@@ -87,7 +86,11 @@ def model_here_or_none(name: str | None) -> str | None:
 data_option = partial(typer.Option, rich_help_panel="Data")
 models_option = partial(typer.Option, rich_help_panel="Models")
 model_option = partial(models_option, metavar="NAME", callback=model_here)
-_questions_option = partial(data_option, metavar="FILE", help="File with one question per line; - is standard input.")
+_questions_option = partial(
+    data_option,
+    metavar="FILE",
+    help="Questions: a text file with one per line, CSV, TSV, .xlsx, JSON lines or SQuAD; - is standard input.",
+)
 _index_option = partial(data_option, "--index", show_default=f"$OREQA_INDEX, else {INDEX_HERE}")
 _made_index_option = partial(
     data_option,

@@ -93,6 +93,17 @@ def read_lines(path: Path) -> list[str]:
     return lines
 
 
+def file_questions(path: Path) -> list[str]:
+    """The questions of a file: a question a line, or those of a table, JSON lines, SQuAD or MRQA. Raises InputError."""
+    if not path.name.lower().removesuffix(".gz").endswith((".csv", ".tsv", ".xlsx", ".json", ".jsonl")):
+        return question_list(read_lines(path))
+    from oreqa.datasets.load import questions_to_ask
+
+    if not (texts := questions_to_ask(path)):
+        raise InputError(f"{path}: it holds no question")
+    return question_list(texts)
+
+
 def is_piped() -> bool:
     """Whether standard input is a pipe or a file, and no terminal, nothing, or a stream of Python's own.
 
@@ -135,7 +146,7 @@ def questions_of(
         way = "a file of questions with --questions" if takes_file else "pipe one in"
         raise InputError(f"give a question, or {way}" + (", not both" if file else ""))
     if file is not None:
-        return question_list(read_lines(file))
+        return file_questions(file)
     if not any(map(str.isalnum, need_text(question or "", "the question"))):
         raise InputError("the question is empty")
     return question_list(question or "")

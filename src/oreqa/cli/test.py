@@ -70,7 +70,7 @@ TITLES = {
 def test(report: RegressionReport, questions: Path, as_json: bool) -> None:
     """Ask your own questions again, and fail if one that was right no longer is.
 
-    The file holds questions with their answers: CSV, TSV, JSON lines or SQuAD. Questions without an answer should be
+    The file holds questions with their answers: CSV, TSV, .xlsx, JSON lines or SQuAD. Questions without an answer should be
     refused. They are answered as oreqa ask does, and the first answer is right if it equals an accepted one, or holds one
     and is not much longer. The exit code is 0 if the test is passed, else 1.
 

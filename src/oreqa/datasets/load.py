@@ -10,10 +10,11 @@ from typing import Literal
 from oreqa.core import Document, Passage
 from oreqa.corpus.splitter import paragraph_passage
 from oreqa.datasets.beir import load_beir, load_corpus
-from oreqa.datasets.pairs import Pair, gold_pairs, load_pairs
+from oreqa.datasets.pairs import Pair, gold_pairs, is_pair, load_pairs
 from oreqa.datasets.paragraphs import Paragraph, load_mrqa, load_squad, split_articles, whole_passages
-from oreqa.datasets.questions import OpenQuestion, load_question_list
+from oreqa.datasets.questions import OpenQuestion, load_question_list, load_question_texts
 from oreqa.datasets.reqa import ReqaTask, beir_task, build_reqa, need_questions
+from oreqa.datasets.tables import is_table, table_columns
 from oreqa.errors import InputError
 from oreqa.files import read_jsonl
 
@@ -21,20 +22,29 @@ Kind = Literal["squad", "mrqa", "questions", "pairs", "beir", "unknown"]
 
 
 def data_kind(path: Path) -> Kind:
-    """The kind of a data folder or file by its name, and of JSON lines by the first row; files may be gzipped."""
-    name = path.name.removesuffix(".gz")
+    """The kind of a data folder or file by its name, of JSON lines and tables by the first row, too; files may be gzipped.
+
+    A table that has a column of passages holds pairs, any other questions.
+    """
+    name = path.name.lower().removesuffix(".gz")
     if path.is_dir():
         return "beir"
+    if is_table(path):
+        return "pairs" if "passage" in table_columns(path) else "questions"
     if not name.endswith(".jsonl"):
         return "squad" if name.endswith(".json") else "unknown"
     for _, row in islice(read_jsonl(path), 1):
-        if "question" in row:  # a mark has answers, and the sentence of its answer, too
-            return "pairs" if "answer" in row and "answers" not in row else "questions"
+        if is_pair(row):
+            return "pairs"
+        if "question" in row:
+            return "questions"
     return "mrqa"
 
 
 def load_paragraphs(path: Path) -> list[Paragraph]:
     """Read a SQuAD file (.json) or an MRQA file (.jsonl). Raises InputError for other extensions and malformed content."""
+    if is_table(path):
+        raise InputError(f"{path}: a table has no paragraphs, which this needs: give a SQuAD (.json) or MRQA file (.jsonl)")
     kind = data_kind(path)
     if kind in ("beir", "unknown"):
         raise InputError(f"{path}: give a SQuAD file (.json) or an MRQA file (.jsonl), plain or gzipped")
@@ -72,8 +82,8 @@ def load_question_file(path: Path, held_out: bool | None = None) -> QuestionFile
         return QuestionFile(load_question_list(path), [], [])
     if kind in ("beir", "unknown"):
         raise InputError(
-            f"{path}: give a SQuAD file (.json), an MRQA file (.jsonl), or a list of questions (.jsonl), a row each, as "
-            '{"question": "Who?", "answers": ["Ada"]}'
+            f"{path}: give a SQuAD file (.json), an MRQA file (.jsonl), or a list of questions: a table (.csv, .tsv, .xlsx) "
+            'with the columns question and answer, or .jsonl, a row each, as {"question": "Who?", "answers": ["Ada"]}'
         )
     paragraphs = load_paragraphs(path)
     if held_out is not None:
@@ -81,6 +91,13 @@ def load_question_file(path: Path, held_out: bool | None = None) -> QuestionFile
     asked = [(place, question) for place, paragraph in enumerate(paragraphs) for question in paragraph.questions]
     questions = [OpenQuestion(q.id, q.text, tuple(gold.text for gold in q.answers)) for _, q in asked]
     return QuestionFile(questions, paragraphs, [place for place, _ in asked])
+
+
+def questions_to_ask(path: Path) -> list[str]:
+    """All questions of a list, a table, or a SQuAD or MRQA file, whether they have answers or not. Raises InputError."""
+    if data_kind(path) in ("questions", "pairs"):
+        return load_question_texts(path)
+    return [question.text for question in load_question_file(path).questions]
 
 
 def answered_questions(path: Path, held_out: bool = False) -> list[OpenQuestion]:

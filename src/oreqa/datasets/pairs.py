@@ -5,6 +5,9 @@ passage's title with its heading; ``start``, the answer's first character in the
 occurrence; ``weight`` (the classifier's probability for silver; 1 if left out); ``source``, ``score`` and ``rank`` of mined
 ones; ``negatives``, objects of ``answer``, ``context`` and ``title`` that do not answer the question; ``passage``, a name
 that several forms of one passage share.
+
+A row without ``answer`` pairs a question with a whole passage, as other programs write them: ``question``, ``query`` or
+``anchor``; ``passage``, ``context`` or ``positive``; and, if there is one, ``negative``. A table has the same columns.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from typing import Any, overload
 from oreqa.core import Passage, Sentence
 from oreqa.corpus.splitter import passage_head
 from oreqa.datasets.reqa import ReqaTask
+from oreqa.datasets.tables import NAMES, is_table, table_rows
 from oreqa.errors import InputError
 from oreqa.files import need, optional, read_jsonl
 
@@ -70,9 +74,8 @@ class Pair:
 
 
 def load_pairs(path: Path) -> Iterator[Pair]:
-    """Read pairs. Raises InputError that names the line of a mistake."""
-    for number, row in read_jsonl(path):
-        where = f"{path}, line {number}"
+    """Read pairs of JSON lines, or of a table. Raises InputError that names the line of a mistake."""
+    for where, row in read_pair_rows(path):
         if "data" in row and "question" not in row:
             raise InputError(f"{path}: it is a SQuAD file; make pairs of it with: oreqa mine negatives --data {path}")
         source = row.get("source", GOLD)
@@ -86,6 +89,42 @@ def load_pairs(path: Path) -> Iterator[Pair]:
         weight, score = _probability(row, "weight", 1.0, where), _probability(row, "score", None, where)
         passage = optional(row, "passage", str, "", where)
         yield Pair(question, _candidate(row, where), weight, source, score, _rank(row, where), negatives, passage)
+
+
+def read_pair_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The places of pairs, and their rows as ``pair_row`` writes them. Raises InputError for what is no row."""
+    if not is_table(path):
+        yield from ((f"{path}, line {number}", _with_answer(row)) for number, row in read_jsonl(path))
+        return
+    for _, where, cells in table_rows(path):
+        row: dict[str, Any] = {name: cells[name] for name in ("question", "title", "negative") if cells.get(name)}
+        if "answers" in cells:
+            row |= {"answer": cells["answers"], "context": cells.get("passage", cells["answers"])}
+            yield where, _with_negatives(row)
+        elif "passage" in cells:
+            yield where, _with_answer(row | {"passage": cells["passage"]})
+        else:
+            raise InputError(f"{where}: it pairs its question with nothing; name a column passage, or answer")
+
+
+def is_pair(row: Mapping[str, Any]) -> bool:
+    """Whether a row of JSON lines is a pair, and no question with its answers; a mark has answers and an answer, too."""
+    named = {name for part in ("question", "passage") for name in NAMES[part] if name in row}
+    if "answers" in row or not named & set(NAMES["question"]):
+        return False
+    return "answer" in row or bool(named & set(NAMES["passage"]))
+
+
+def _with_answer(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A pair with its whole passage as the answer, if it has no other."""
+    if "answer" in row or not is_pair(row):
+        return row
+    question, passage = (next(row[name] for name in NAMES[part] if name in row) for part in ("question", "passage"))
+    return _with_negatives({**row, "question": question, "answer": passage, "context": passage, "passage": ""})
+
+
+def _with_negatives(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {**row, "negatives": [row["negative"]]} if row.get("negative") and "negatives" not in row else row
 
 
 @overload
@@ -113,8 +152,10 @@ def _rank(row: Mapping[str, Any], where: str) -> int | None:
 
 
 def _candidate(row: Any, where: str) -> Candidate:
+    if isinstance(row, str):
+        row = {"answer": row}
     if not isinstance(row, Mapping):
-        raise InputError(f"{where}: write an object with answer and context")
+        raise InputError(f"{where}: write a text, or an object with answer and context")
     answer = need(row, "answer", str, where)
     context, head = optional(row, "context", str, answer, where), optional(row, "title", str, "", where)
     if not answer.strip():

@@ -1,4 +1,4 @@
-"""Question lists for open question answering: JSON lines of ``{question, answers | pattern}``.
+"""Question lists for open question answering: JSON lines of ``{question, answers | pattern}``, or a table of such rows.
 
 A row may also have the ``document`` that holds the answer, the ``collection``, and the ``kind`` of question.
 """
@@ -6,11 +6,12 @@ A row may also have the ``document`` that holds the answer, the ``collection``, 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from oreqa.datasets.tables import is_table, table_questions
 from oreqa.errors import InputError
 from oreqa.files import need, need_id, optional, read_jsonl
 from oreqa.text.answers import occurrences, pattern_occurrences
@@ -40,17 +41,28 @@ class OpenQuestion:
 def load_question_list(path: Path) -> list[OpenQuestion]:
     """Read a question list. An empty list of answers marks an unanswerable question.
 
-    A question without an id has the number of its line. Raises InputError that names the malformed row, or one whose id
-    another has.
+    The file is JSON lines, or a table, in which an empty cell is an empty list. A question without an id has the number of
+    its line, or of its row in a workbook. Raises InputError that names the malformed row, or one whose id another has.
     """
     questions: list[OpenQuestion] = []
     lines: dict[str, int] = {}
-    for number, row in read_jsonl(path):
-        question = _open_question(row, f"{path}, line {number}", number)
+    for number, where, row in _rows(path):
+        question = _open_question(row, where, number)
         if (line := lines.setdefault(question.id, number)) != number:
-            raise InputError(f"{path}, line {number}: its id {question.id!r} is that of line {line}, too; ids must differ")
+            raise InputError(f"{where}: its id {question.id!r} is that of line {line}, too; ids must differ")
         questions.append(question)
     return questions
+
+
+def load_question_texts(path: Path) -> list[str]:
+    """The questions of a list alone, with or without answers. Raises InputError that names the malformed row."""
+    return [need(row, "question", str, where) for _, where, row in _rows(path)]
+
+
+def _rows(path: Path) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
+    if is_table(path):
+        return table_questions(path)
+    return ((number, f"{path}, line {number}", row) for number, row in read_jsonl(path))
 
 
 def answer_ranges(text: str, question: OpenQuestion) -> list[tuple[int, int]]:
@@ -65,7 +77,7 @@ def _open_question(row: Mapping[str, Any], where: str, number: int) -> OpenQuest
     pattern = optional(row, "pattern", str, None, where)
     answers = optional(row, "answers", list, None, where)
     if answers is None and pattern is None:
-        raise InputError(f"{where}: it has neither answers nor a pattern")
+        raise InputError(f"{where}: it has neither answers nor a pattern; write answers, empty if there are none")
     for answer in answers or ():
         if not isinstance(answer, str | int) or isinstance(answer, bool):
             raise InputError(f"{where}: an answer is {json.dumps(answer)[:40]}, not a string")

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from oreqa.datasets.load import data_kind
+from oreqa.datasets.questions import load_question_list
 from oreqa.errors import InputError
 from oreqa.files import need, read_json
 from oreqa.text.answers import f1_score, normalize_answer
@@ -44,7 +46,7 @@ def _f1_version2(prediction: str, gold: str) -> float:
 
 
 def evaluate_answers(predictions: str | Path, gold: str | Path) -> dict[str, Any]:
-    """Score a file of predictions (JSON: question id to answer) against a SQuAD file, 1.1 or 2.0.
+    """Score a file of predictions (JSON: question id to answer) against a SQuAD file, 1.1 or 2.0, or a list of questions.
 
     Returns ``em`` and ``f1`` in percent, the numbers of ``questions`` and of ``missing`` predictions; of 2.0 the same for
     the ``answerable`` and the ``unanswerable`` ones. Raises InputError for files that cannot be read or do not fit.
@@ -58,18 +60,12 @@ def score_answer_file(gold: Path, predictions: Path) -> tuple[dict[str, Any], di
     Version 2.0, known by its unanswerable questions or its version, counts the questions that were predicted and adds
     figures for those with and without an answer; 1.1 counts a missing prediction as wrong.
     """
-    content = read_json(gold)
     answers = read_json(predictions)
     if not isinstance(answers, dict) or not all(isinstance(text, str) for text in answers.values()):
         raise InputError(f"{predictions}: it must be a JSON object from question ids to answer strings")
-    try:
-        rows = [row for article in content["data"] for paragraph in article["paragraphs"] for row in paragraph["qas"]]
-        golds = {str(row["id"]): [need(answer, "text", str, str(gold)) for answer in row["answers"]] for row in rows}
-    except (KeyError, TypeError, IndexError) as error:
-        raise InputError(f"{gold}: it is not a SQuAD file ({error!r} is missing or of the wrong kind)") from error
+    golds, version2 = _golds(gold)
     if not golds:
         raise InputError(f"{gold}: it holds no question")
-    version2 = str(content.get("version", "")).lower().startswith("v2") or any("is_impossible" in row for row in rows)
     missing = [name for name in golds if name not in answers]
     scores = {
         name: score_answer(answers.get(name, ""), texts, version2) if name in answers else Score(0.0, 0.0)
@@ -86,6 +82,20 @@ def score_answer_file(gold: Path, predictions: Path) -> tuple[dict[str, Any], di
             metrics |= {f"{label}_{key}": value for key, value in percent(part).items()} if part else {}
             metrics[label] = len(part)
     return metrics, scores
+
+
+def _golds(file: Path) -> tuple[dict[str, list[str]], bool]:
+    """The accepted answers of each question, and whether there may be none."""
+    if data_kind(file) in ("questions", "pairs"):
+        golds = {question.id: list(question.answers) for question in load_question_list(file)}
+        return golds, not all(golds.values())
+    content = read_json(file)
+    try:
+        rows = [row for article in content["data"] for paragraph in article["paragraphs"] for row in paragraph["qas"]]
+        golds = {str(row["id"]): [need(answer, "text", str, str(file)) for answer in row["answers"]] for row in rows}
+    except (KeyError, TypeError, IndexError) as error:
+        raise InputError(f"{file}: it is not a SQuAD file ({error!r} is missing or of the wrong kind)") from error
+    return golds, str(content.get("version", "")).lower().startswith("v2") or any("is_impossible" in row for row in rows)
 
 
 def percent(scores: Sequence[Score]) -> dict[str, float]:

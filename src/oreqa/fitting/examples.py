@@ -11,12 +11,12 @@ from pathlib import Path
 from oreqa.core import Hit, Passage
 from oreqa.corpus.splitter import sentence_at
 from oreqa.datasets.load import data_kind, load_paragraphs
-from oreqa.datasets.pairs import load_pairs
+from oreqa.datasets.pairs import load_pairs, read_pair_rows
 from oreqa.datasets.paragraphs import whole_passages
 from oreqa.datasets.questions import OpenQuestion, answer_ranges, load_question_list
 from oreqa.errors import InputError
 from oreqa.evaluation.open_scores import is_document
-from oreqa.files import optional, read_jsonl
+from oreqa.files import optional
 from oreqa.index.search import Index
 
 HELD_OUT = 3
@@ -73,7 +73,7 @@ def load_examples(path: Path, language: str) -> list[Example]:
     if kind == "questions":
         return [Example(question) for question in load_question_list(path)]
     if kind == "pairs":
-        rows = zip(load_pairs(path), read_jsonl(path), strict=True)
+        rows = zip(load_pairs(path), read_pair_rows(path), strict=True)
         return [
             Example(
                 OpenQuestion(str(number), pair.question, (optional(row, "span", str, pair.positive.answer, str(path)),)),
@@ -86,7 +86,8 @@ def load_examples(path: Path, language: str) -> list[Example]:
             raise InputError(f"{path}: there is no such file")
         raise InputError(
             f"{path}: give questions with answers: a SQuAD file (.json), an MRQA file (.jsonl), pairs, or a list of "
-            'questions (.jsonl), a row each, as {"question": "Who?", "answers": ["Ada"]}'
+            "questions: a table (.csv, .tsv, .xlsx) with the columns question and answer, or .jsonl, a row each, as "
+            '{"question": "Who?", "answers": ["Ada"]}'
         )
     paragraphs = load_paragraphs(path)
     return [

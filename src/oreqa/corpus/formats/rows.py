@@ -81,7 +81,7 @@ def _sniffed(lines: Iterator[str], delimiters: str = _DELIMITERS) -> tuple[Itera
             break
     stated = _SEPARATOR_LINE.fullmatch(sample[0]) if sample and delimiters == _DELIMITERS else None
     if stated:
-        return chain(sample[1:], lines), stated.group(1)
+        return chain(["\n"], sample[1:], lines), stated.group(1)
     rows = list(dropwhile(_is_before_header, sample))
     delimiter = max(delimiters, key=lambda delimiter: _agreement(rows, delimiter))
     if rows:
@@ -131,7 +131,37 @@ def _free_name(name: str, number: int, taken: Set[str]) -> str:
     return next(f"{name} {n}" for n in count(number) if f"{name} {n}" not in taken)
 
 
+def numbered_rows(lines: Iterator[str], name: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the fields of each row of a table with the line where it begins, blank lines and comments before the first row
+    left out; ``name`` is the file's, in lower case. Raises DocumentError as ``parse_rows`` does.
+    """
+    sniffed = _sniffed(lines, "\t") if name.endswith(".tsv") else _sniffed(lines)
+    return ((number, row) for number, row in _split_rows(*sniffed) if row)
+
+
 def _separated_rows(lines: Iterator[str], delimiter: str, warn: Callable[[str], None]) -> Iterator[dict[str, Any]]:
+    header: list[str] = []
+    extra = ""
+    longer, first = 0, 0  # rows with more fields than the header, and the line of the first
+    for number, row in _split_rows(lines, delimiter):
+        if not header:
+            header = _unique(row)
+            extra = "extra" if "extra" not in header else _free_name("extra", 2, set(header))
+        elif row:
+            named: dict[str, Any] = dict(zip(header, row, strict=False))
+            if len(row) > len(header):
+                longer, first = longer + 1, first or number
+                named[extra] = row[len(header) :]
+            yield named
+    if longer:
+        rows = f"{longer:,} rows have" if longer > 1 else "1 row has"
+        where = f"the first in line {first}" if longer > 1 else f"in line {first}"
+        held = "tabs" if delimiter == "\t" else repr(delimiter)
+        warn(f"{rows} more fields than the header, {where}: quote the values that hold {held}, or name all columns")
+
+
+def _split_rows(lines: Iterator[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the fields of each row, none for a blank line, with the line where the row begins, from 1."""
     row_lines: list[str] = []  # of the row being read: quoted values may span lines
 
     def bounded_lines() -> Iterator[str]:
@@ -145,33 +175,17 @@ def _separated_rows(lines: Iterator[str], delimiter: str, warn: Callable[[str], 
             yield line
 
     reader = csv.reader(bounded_lines(), delimiter=delimiter)
-    header: list[str] = []
     last: list[str] = []
-    extra = ""
-    longer, first = 0, 0  # rows with more fields than the header, and the line of the first
     try:
         for row in _with_long_fields(reader):
             last = row_lines.copy()
             row_lines.clear()
             if len(row) > limits.ROW_FIELDS:
                 raise DocumentError(f"line {reader.line_num} has more than {limits.ROW_FIELDS:,} fields")
-            if not header:
-                header = _unique(row)
-                extra = "extra" if "extra" not in header else _free_name("extra", 2, set(header))
-            elif row:
-                named: dict[str, Any] = dict(zip(header, row, strict=False))
-                if len(row) > len(header):
-                    longer, first = longer + 1, first or reader.line_num
-                    named[extra] = row[len(header) :]
-                yield named
+            yield reader.line_num - len(last) + 1, row
         if not _closes_quotes(last, delimiter):  # all lines after the quote became one cell
             begin = reader.line_num - len(last) + 1
             raise DocumentError(f"line {begin} opens a quote that is never closed: close it, or double it")
-        if longer:
-            rows = f"{longer:,} rows have" if longer > 1 else "1 row has"
-            where = f"the first in line {first}" if longer > 1 else f"in line {first}"
-            held = "tabs" if delimiter == "\t" else repr(delimiter)
-            warn(f"{rows} more fields than the header, {where}: quote the values that hold {held}, or name all columns")
     except csv.Error as error:
         if "universal-newline" in str(error):
             raise DocumentError("its lines end in bare carriage returns: save it with the usual line ends") from error

@@ -12,9 +12,8 @@ import zlib
 from collections.abc import Callable, Iterator
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from oreqa.core import Document
 from oreqa.corpus import limits
 from oreqa.corpus.builder import real_title
 from oreqa.errors import DocumentError
@@ -32,14 +31,14 @@ _SUFFIXES = {
 }
 """Extensions by what tells them: the type that an archive states, or a part that it holds."""
 
-Reader = Callable[[bytes, Path], Document]
+T = TypeVar("T")
 
 
-def packed_reader(read: Reader) -> Reader:
+def packed_reader(read: Callable[[bytes, Path], T]) -> Callable[[bytes, Path], T]:
     """Wrap ``read`` so that it raises whatever zipfile, lxml and other libraries raise as DocumentError."""
 
     @wraps(read)
-    def read_file(data: bytes, path: Path) -> Document:
+    def read_file(data: bytes, path: Path) -> T:
         try:
             return read(data, path)
         except (DocumentError, MemoryError):

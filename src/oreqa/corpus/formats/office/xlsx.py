@@ -75,6 +75,22 @@ def read_xlsx(data: bytes, path: Path) -> Document:
     return builder.document(core_title(archive))
 
 
+@packed_reader
+def first_sheet(data: bytes, path: Path) -> list[tuple[int, list[str]]]:
+    """The rows of a workbook's first visible sheet with their numbers, and what each cell shows. Raises DocumentError."""
+    open_archive(data)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        book = _Book(data)
+        for _, part in book.sheets():
+            rows = []
+            for cells in book.rows(part):
+                shown = {cell.column: book.shown(cell).text for cell in cells}
+                rows.append((cells[0].row, [shown.get(column, "") for column in range(1, max(shown) + 1)]))
+            return rows
+    return []
+
+
 class _Book:
     """Reads a workbook sheet by sheet through openpyxl's parsers.
 

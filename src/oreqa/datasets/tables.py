@@ -1,0 +1,146 @@
+"""Tables of questions and of pairs: CSV, TSV and Excel workbooks, as rows like those of JSON lines.
+
+The first line names the columns if one of its cells is a name of ``question``. Without such a line the first column holds
+questions, and the second, if there is one, answers.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from oreqa.corpus.decode import decode
+from oreqa.corpus.formats.rows import numbered_rows
+from oreqa.errors import DocumentError, InputError
+from oreqa.files import byte_lines
+
+NAMES: Mapping[str, tuple[str, ...]] = {
+    "question": ("question", "questions", "query", "anchor"),
+    "answers": ("answers", "answer", "expected"),
+    "passage": ("passage", "context", "positive"),
+    "negative": ("negative",),
+}
+"""The columns that have several names."""
+
+_OTHERS = ("id", "pattern", "document", "collection", "kind", "title")
+_COLUMNS = {name: column for column, names in NAMES.items() for name in names} | {name: name for name in _OTHERS}
+
+_WITHOUT_COMMA = re.compile(r"""['"]\s+['"]""")  # how numpy prints arrays
+
+
+def is_table(path: Path) -> bool:
+    """Whether a file is a table, by its name."""
+    return _suffix(path) in (".csv", ".tsv", ".xlsx")
+
+
+def _suffix(path: Path) -> str:
+    return Path(path.name.lower().removesuffix(".gz")).suffix
+
+
+def table_columns(path: Path) -> list[str]:
+    """The columns that the first row of a table stands for, as ``question`` and ``answers``. Raises InputError."""
+    for _, where, row in _rows(path):
+        return _named(row, where) or ["question", "answers"][: len(row)]
+    return []
+
+
+def table_questions(path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    """Yield the rows of a list of questions with their numbers and places: ``question``, ``answers`` as a list if there is
+    such a column, and the other columns as they are if they hold anything.
+
+    An empty cell of answers is an empty list. Several stand in one cell with ``|`` between them, or as a list of JSON or
+    Python. Raises InputError that names the line, or the row of a workbook.
+    """
+    for number, where, cells in table_rows(path):
+        row: dict[str, Any] = {name: text for name, text in cells.items() if text and name not in ("answers", "negative")}
+        if "answers" in cells:
+            row["answers"] = _answers(cells["answers"], where)
+        yield number, where, row
+
+
+def table_rows(path: Path) -> Iterator[tuple[int, str, dict[str, str]]]:
+    """Yield the number and the place of each row behind the header, with its cells by column.
+
+    Raises InputError for a table without questions, and for a row that has more or fewer cells than the table has columns.
+    """
+    columns: list[str] = []
+    for number, where, row in _rows(path):
+        if not columns:
+            columns = _named(row, where)
+            if columns:
+                continue
+            if len(row) > 2:
+                raise InputError(f"{where}: none of its {len(row)} columns is named question; name them in the first line")
+            columns = ["question", "answers"][: len(row)]
+        if _suffix(path) == ".xlsx":
+            row.extend([""] * (len(columns) - len(row)))  # empty cells at the end are not stored
+        while len(row) > len(columns) and not row[-1]:
+            row.pop()
+        if len(row) > len(columns):
+            raise InputError(
+                f"{where}: it has {len(row)} cells in {len(columns)} columns; quote those that hold the delimiter"
+            )
+        if len(row) < len(columns):
+            raise InputError(f"{where}: it has {len(row)} of {len(columns)} cells; leave a cell empty, but not out")
+        cells: dict[str, str] = {}
+        for column, text in zip(columns, row, strict=True):
+            cells.setdefault(column, text)
+        if not cells["question"]:
+            raise InputError(f"{where}: its question is empty")
+        yield number, where, cells
+
+
+def _rows(path: Path) -> Iterator[tuple[int, str, list[str]]]:
+    """The number and the place of each row that holds anything, with its cells without the space around them."""
+    name, unit = path.name.lower().removesuffix(".gz"), "line"
+    data = b"".join(byte_lines(path))
+    rows: Iterator[tuple[int, list[str]]]
+    try:
+        if _suffix(path) == ".xlsx":
+            from oreqa.corpus.formats.office.xlsx import first_sheet
+
+            rows, unit = iter(first_sheet(data, path)), "row"
+        else:
+            rows = iter(list(numbered_rows(io.StringIO(_text(data)), name)))  # an open quote is told before what it swallows
+        for number, row in rows:
+            cells = [cell.strip() for cell in row]
+            if any(cells):
+                yield number, f"{path}, {unit} {number}", cells
+    except DocumentError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def _text(data: bytes) -> str:
+    try:
+        return decode(data)
+    except DocumentError:
+        raise DocumentError("it is not text; save the table as CSV in UTF-8, or as .xlsx") from None
+
+
+def _named(row: list[str], where: str) -> list[str]:
+    """The columns of a first row that names them, those of other names as they are; none if it names no question."""
+    columns = [_COLUMNS.get(cell.casefold(), cell) for cell in row]
+    while columns and not columns[-1]:
+        columns.pop()
+    if "question" not in columns:
+        return []
+    for column in NAMES:
+        if columns.count(column) > 1:
+            raise InputError(f"{where}: two of its columns are named {' or '.join(NAMES[column])}; rename one")
+    return columns
+
+
+def _answers(cell: str, where: str) -> list[str]:
+    if cell.startswith("[") and cell.endswith("]"):
+        if _WITHOUT_COMMA.search(cell):
+            raise InputError(f'{where}: its list of answers has no commas; write it as ["one", "two"], or as one|two')
+        with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+            value = ast.literal_eval(cell)
+            if isinstance(value, list) and all(isinstance(answer, str) for answer in value):
+                return value
+    return [answer for part in cell.split("|") if (answer := part.strip())]
