@@ -25,7 +25,6 @@ CRUMB_LINES, FUNCTION_LINES, PARAMETERS, FILE_LINES = 40, 60, 10, 300
 ALLOWED: dict[str, dict[str, str]] = {
     "names": {
         "open_session": "one for each family and runtime, called by its module's name",
-        "Reader": "a model, and the protocol of a format's reader",
         "OreqaRetriever": "one for each framework, imported from the framework's module",
     },
     "crumbs": {

@@ -40,7 +40,7 @@ PARTS = {"search": "search weights", "combination": "answer weights", "calibrati
         Path | None,
         data_option(
             metavar="FILE",
-            help="Questions about the documents, with answers: CSV, TSV, .xlsx, SQuAD (.json), MRQA, pairs or a list (.jsonl).",
+            help="Questions about the documents, with answers: CSV, TSV, .xlsx, SQuAD, MRQA, pairs or a list.",
             show_default="generated from the index",
         ),
     ],

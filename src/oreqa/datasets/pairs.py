@@ -20,7 +20,7 @@ from typing import Any, overload
 from oreqa.core import Passage, Sentence
 from oreqa.corpus.splitter import passage_head
 from oreqa.datasets.reqa import ReqaTask
-from oreqa.datasets.tables import NAMES, is_table, table_rows
+from oreqa.datasets.tables import COLUMN_NAMES, is_table, table_rows
 from oreqa.errors import InputError
 from oreqa.files import need, optional, read_jsonl
 
@@ -109,17 +109,17 @@ def read_pair_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 def is_pair(row: Mapping[str, Any]) -> bool:
     """Whether a row of JSON lines is a pair, and no question with its answers; a mark has answers and an answer, too."""
-    named = {name for part in ("question", "passage") for name in NAMES[part] if name in row}
-    if "answers" in row or not named & set(NAMES["question"]):
+    named = {name for part in ("question", "passage") for name in COLUMN_NAMES[part] if name in row}
+    if "answers" in row or not named & set(COLUMN_NAMES["question"]):
         return False
-    return "answer" in row or bool(named & set(NAMES["passage"]))
+    return "answer" in row or bool(named & set(COLUMN_NAMES["passage"]))
 
 
 def _with_answer(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """A pair with its whole passage as the answer, if it has no other."""
     if "answer" in row or not is_pair(row):
         return row
-    question, passage = (next(row[name] for name in NAMES[part] if name in row) for part in ("question", "passage"))
+    question, passage = (next(row[name] for name in COLUMN_NAMES[part] if name in row) for part in ("question", "passage"))
     return _with_negatives({**row, "question": question, "answer": passage, "context": passage, "passage": ""})
 
 

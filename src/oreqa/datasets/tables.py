@@ -19,7 +19,7 @@ from oreqa.corpus.formats.rows import numbered_rows
 from oreqa.errors import DocumentError, InputError
 from oreqa.files import byte_lines
 
-NAMES: Mapping[str, tuple[str, ...]] = {
+COLUMN_NAMES: Mapping[str, tuple[str, ...]] = {
     "question": ("question", "questions", "query", "anchor"),
     "answers": ("answers", "answer", "expected"),
     "passage": ("passage", "context", "positive"),
@@ -28,7 +28,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 """The columns that have several names."""
 
 _OTHERS = ("id", "pattern", "document", "collection", "kind", "title")
-_COLUMNS = {name: column for column, names in NAMES.items() for name in names} | {name: name for name in _OTHERS}
+_COLUMNS = {name: column for column, names in COLUMN_NAMES.items() for name in names} | {name: name for name in _OTHERS}
 
 _WITHOUT_COMMA = re.compile(r"""['"]\s+['"]""")  # how numpy prints arrays
 
@@ -129,9 +129,9 @@ def _named(row: list[str], where: str) -> list[str]:
         columns.pop()
     if "question" not in columns:
         return []
-    for column in NAMES:
+    for column in COLUMN_NAMES:
         if columns.count(column) > 1:
-            raise InputError(f"{where}: two of its columns are named {' or '.join(NAMES[column])}; rename one")
+            raise InputError(f"{where}: two of its columns are named {' or '.join(COLUMN_NAMES[column])}; rename one")
     return columns
 
 
