@@ -341,7 +341,7 @@ def test_everything_imported_for_help_and_ask_is_light(kb: Path) -> None:
 def test_trainings_of_few_steps_say_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, steps: int, warned: bool) -> None:
     pytest.importorskip("torch")
     record = {"seconds": 1.0, "steps": steps, "losses": [[steps, 0.5]]}
-    monkeypatch.setattr("oreqa.training.train_model", lambda *_: record)
+    monkeypatch.setattr("oreqa.training.train_model", lambda *_, **__: record)
     told = run("train", "reader", "--recipe", "recipe.toml", "--out", tmp_path / "reader").stdout
     assert told.startswith(f"trained in 1 s; {steps} steps, last loss 0.5: ")
     assert ("so few steps teach a model little" in told) is warned

@@ -11,6 +11,7 @@ pytestmark = [pytest.mark.train, pytest.mark.slow]
 
 import oreqa  # noqa: E402
 from oreqa.errors import InputError  # noqa: E402
+from oreqa.models.encoder.encoder import Encoder  # noqa: E402
 from oreqa.training.cross_encoder.recipe import ClassifierRecipe, RerankerRecipe  # noqa: E402
 from oreqa.training.reader.recipe import ReaderRecipe  # noqa: E402
 from oreqa.training.recipes import load_recipe  # noqa: E402
@@ -171,6 +172,17 @@ except Exception as error:
     assert printed == "the setting alignment.share=-1: it must be greater than or equal to 0 False\n"
 
 
+@pytest.mark.slow
+def test_a_retriever_learns_from_a_table_without_a_recipe(tiny: Path, tmp_path: Path) -> None:
+    rows = [f"How many legs has animal {n}?,It has {n} legs. It sleeps.,It has a tail." for n in range(4)]
+    (tmp_path / "pairs.csv").write_text("\n".join(["question,passage,negative", *rows]))
+    settings = [f"backbone={tiny}", "optimiser.batch=2", "chunk=", "max_tokens=64"]
+    record = train_model("retriever", None, tmp_path / "out", settings, data=tmp_path / "pairs.csv")
+    assert (record["pairs"], record["steps"], list(record["data_sha256"])) == (4, 2, [str(tmp_path / "pairs.csv")])
+    assert record["recipe"]["negatives"] == 4
+    assert Encoder(tmp_path / "out").encode("How many?").shape == (32,)
+
+
 def test_wrong_arguments_of_train_model_are_one_line(squad_file: Path, tiny: Path, tmp_path: Path) -> None:
     recipe = tmp_path / "reader.toml"
     recipe.write_text(f"""
@@ -189,6 +201,8 @@ def test_wrong_arguments_of_train_model_are_one_line(squad_file: Path, tiny: Pat
         ({"out": str(recipe)}, "it is a file; name a folder"),
         ({"settings": {"seed": 1}}, "settings are a string or a list of strings, not a dict"),
         ({"settings": "speed=1"}, "there is no key speed"),
+        ({"data": "pairs.csv"}, "data is for a retriever: name what a reader learns from in its recipe"),
+        ({"recipe": None}, "name a recipe, or for a retriever the data"),
     ):
         with pytest.raises(InputError, match=message):
             train_model(**{**arguments, **changes})

@@ -167,8 +167,19 @@ class _Training(Command):
 
 def train_kind(
     context: typer.Context,
-    recipe: Annotated[Path, typer.Option(metavar="FILE", help="Recipe, a TOML file; recipes/ holds some.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the trained model.")],
+    recipe: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Recipe, a TOML file; recipes/ holds some.",
+            show_default="of a retriever with --data, recipes/small/retriever.toml",
+        ),
+    ] = None,
+    data: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Of a retriever: pairs to learn from (.csv, .tsv, .xlsx, .jsonl), SQuAD or BEIR."),
+    ] = None,
     settings: Option.settings = None,
     as_json: Option.as_json = False,
 ) -> None:
@@ -178,7 +189,8 @@ def train_kind(
 
     keep_freed_memory()
     limit_kernel_cache()
-    record = train_model(str(context.info_name), recipe, out, settings or (), progress_bar)
+    kind = str(context.info_name)
+    record = train_model(kind, recipe, out, settings or (), progress_bar, data=data or ())
     if as_json:
         print_json(record)
     else:
@@ -192,6 +204,8 @@ def train_kind(
             say(f"  kept the {checkpoint['kept']} checkpoint ({checkpoint.get('reason', measured)})")
         if record["steps"] < FEW_STEPS:
             say("  so few steps teach a model little: give it more data, or measure it before you use it")
+        if kind == "retriever":
+            say(f"  to search with it: oreqa index PATH --index NEW --model {out}")
 
 
 _KINDS = {
@@ -203,7 +217,9 @@ _KINDS = {
     ),
     "retriever": (
         "Train a dual encoder on questions and answers, gold and silver (oreqa mine silver).\n\n"
-        "The folder is one of sentence-transformers, and a model for oreqa index --model.",
+        "--data names the pairs: a table of the columns question, passage and, if you have it, negative; or JSON lines.\n\n"
+        "The folder is one of sentence-transformers, and a model for oreqa index --model.\n\n"
+        "[bold]oreqa train retriever --data pairs.csv --out runs/retriever[/bold]",
         """'data=["train.json"]'""",
     ),
     "openqa": (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -10,7 +11,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
 
-from oreqa.arguments import as_path, choice
+from oreqa.arguments import as_path, as_paths, choice, text_list
 from oreqa.errors import InputError
 from oreqa.progress import Progress, no_progress
 from oreqa.training.cross_encoder.recipe import ClassifierRecipe, RerankerRecipe
@@ -33,10 +34,23 @@ RECIPES: Mapping[str, type[Recipe]] = {
 """The recipe of each kind of model. ``train_KIND`` in the module ``train`` beside the recipe trains it."""
 
 
+RETRIEVER_RECIPE = Path("recipes/small/retriever.toml")
+"""The recipe for pairs of one's own, sized for two CPU cores."""
+
+
 def train_model(
-    kind: str, recipe: str | Path, out: str | Path, settings: str | Iterable[str] = (), progress: Progress = no_progress
+    kind: str,
+    recipe: str | Path | None,
+    out: str | Path,
+    settings: str | Iterable[str] = (),
+    progress: Progress = no_progress,
+    *,
+    data: str | Path | Iterable[str | Path] = (),
 ) -> dict[str, Any]:
     """Train a model of a ``kind`` (a name in ``RECIPES``) by a recipe's file; ``settings`` as ``name=value`` change it.
+
+    A retriever's ``data`` may be named here in the place of the recipe's; its recipe may then be None, which is
+    ``RETRIEVER_RECIPE``.
 
     Returns what ``out/run.json`` holds. Raises InputError for an unknown kind, a recipe or data that cannot be used, and if
     ``out`` is a file or holds a finished model already.
@@ -45,7 +59,15 @@ def train_model(
     folder = as_path(out, "out")
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder}: it is a file; name a folder for the model")
-    content = load_recipe(RECIPES[kind], recipe, settings)
+    changes = text_list(settings, "settings")
+    if data:
+        if kind != "retriever":
+            raise InputError(f"data is for a retriever: name what a {kind} learns from in its recipe, or in settings")
+        files = json.dumps([str(path) for path in as_paths(data)])  # a list of strings in TOML, too
+        changes = ["data_root=.", f"data={files}", *changes]
+    if recipe is None and not data:
+        raise InputError("name a recipe, or for a retriever the data, pairs of questions and passages")
+    content = load_recipe(RECIPES[kind], RETRIEVER_RECIPE if recipe is None else recipe, changes)
     from oreqa.training.records import train_recorded  # after the recipe's errors: torch takes seconds to import
 
     return train_recorded(trainer_of(kind), content, folder, progress)
