@@ -1,53 +1,24 @@
-"""The tutorial's and the README's examples run as they are written."""
+"""What the documentation names exists: commands and options, files, functions, make targets, links."""
 
 from __future__ import annotations
 
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from fences import every_page, read_fences
 
 ROOT = Path(__file__).parent.parent
-BLOCK = re.compile(r"^```(console|python)\n(.*?)^```", re.DOTALL | re.MULTILINE)
-
-
-def blocks(page: str) -> list[tuple[str, str]]:
-    return BLOCK.findall((ROOT / page).read_text())
 
 
 def commands(page: str) -> list[str]:
     """The oreqa commands of a page: in its console blocks, and between backticks."""
-    lines = [
-        line.removeprefix("$ ")
-        for kind, text in blocks(page)
-        if kind == "console"
-        for line in text.replace("\\\n", "").splitlines()
-    ]
-    spans = re.findall(r"`(?:OREQA_\w+=\w+ )?(oreqa [a-z][^`]+)`", BLOCK.sub("", (ROOT / page).read_text()))
+    lines = [command.text for fence in read_fences(page) for command in fence.commands()]
+    text = re.sub(r"^ *```.*?^ *```", "", (ROOT / page).read_text(), flags=re.DOTALL | re.MULTILINE)
+    spans = re.findall(r"`(?:OREQA_\w+=\w+ )?(oreqa [a-z][^`]+)`", text)
     lines += [" ".join(span.split()) for span in spans if "|" not in span]
     return [line for line in lines if line.startswith("oreqa ")]
-
-
-@pytest.mark.slow
-def test_tutorial(tmp_path: Path) -> None:
-    (tmp_path / "demo").symlink_to(ROOT / "demo")
-    shown = []
-    for kind, text in blocks("docs/tutorial.md"):
-        if kind == "python":
-            commands = [[sys.executable, "-c", text]]
-        else:
-            commands = [shlex.split(line[2:]) for line in text.splitlines()]
-            commands = [[sys.executable, "-m", *command] for command in commands]
-        for command in commands:
-            found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-            assert found.returncode == 0, (command, found.stderr)
-            shown.append(found.stdout)
-    joined = "\n".join(shown)
-    for expected in ("three hearts", "no answer found", "42.195 kilometres", "Cristofori", "Event Horizon Telescope"):
-        assert expected in joined
 
 
 def test_every_command_in_the_documentation_exists() -> None:
@@ -56,8 +27,7 @@ def test_every_command_in_the_documentation_exists() -> None:
     from oreqa.cli import app
 
     helps: dict[tuple[str, ...], str] = {}
-    pages = ["README.md", *(str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md"))]
-    for page in pages:
+    for page in every_page():
         for line in commands(page):
             words = shlex.split(line)
             name = (

@@ -1,4 +1,4 @@
-"""The examples of the public docstrings, and of the reference's section on Python, run as they are written."""
+"""The examples of the public docstrings run as they are written."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import inspect
 import io
 import re
 import shutil
-from contextlib import redirect_stdout
 from importlib import import_module
 from pathlib import Path
 
@@ -72,31 +71,6 @@ def test_every_public_function_and_class_has_an_example_or_is_shown_in_one() -> 
 
 def test_no_example_is_skipped() -> None:
     assert not [module for module in MODULES if "+SKIP" in inspect.getsource(import_module(module))]
-
-
-def promised(block: str) -> list[str]:
-    """The output that a block's comments promise: behind a call of print, and on the lines after it."""
-    lines: list[str] = []
-    printing = False
-    for line in block.splitlines():
-        code, _, comment = line.partition("#")
-        printing = "print(" in code or (printing and not code.strip())
-        if printing and comment:
-            lines.append(comment.strip())
-    return lines
-
-
-def test_the_reference_shows_what_is_printed(here: Path) -> None:
-    page = (ROOT / "docs" / "reference.md").read_text()
-    section = page[page.index("\n## Python\n") : page.index("\n## Precision\n")]
-    blocks = re.findall(r"^```python\n(.*?)^```", section, re.DOTALL | re.MULTILINE)
-    assert len(blocks) >= 5
-    names: dict[str, object] = {}
-    for block in blocks:
-        printed = io.StringIO()
-        with redirect_stdout(printed):
-            exec(compile(block, "reference.md", "exec"), names)
-        assert [line.strip() for line in printed.getvalue().splitlines()] == promised(block), block
 
 
 def test_the_public_names() -> None:

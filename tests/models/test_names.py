@@ -13,6 +13,7 @@ from oreqa.models.encoder.folder import read_encoder_folder
 from oreqa.models.graph.cache import cached_fingerprint
 from oreqa.models.names import find_model, model_fingerprint, read_config
 from oreqa.models.pack.packing import pack_model
+from oreqa.models.stored import find_by_name
 
 
 def test_names_and_paths(tiny: Path) -> None:
@@ -122,3 +123,9 @@ def test_settings_of_another_type_are_refused(tmp_path: Path, config: dict[str, 
     (tmp_path / "config.json").write_text(json.dumps(config))
     with pytest.raises(ModelError, match=rf"config.json: its setting {setting} is not a "):
         read_config(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["all-minilm-l6-v2", "sentence-transformers/all-MiniLM-L6-v2", "minilm-reader"])
+def test_a_packaged_model_is_looked_for_nowhere_else(name: str) -> None:
+    assert find_by_name(name) is None  # training asks by this before it begins; the Hub would refuse
+    assert find_model(name).parent.name == "pack"

@@ -39,6 +39,9 @@ _KEEPING_NOTHING = ("ask", "chat", "search", "serve", "mcp", "show", "check", "c
 """Commands that begin anew when they are run again."""
 
 
+_ZSH_CALL = '_oreqa_completion "$@"'
+
+
 class Command(TyperCommand):
     """A command whose help page shows its options in panels, and that checks its arguments."""
 
@@ -89,6 +92,9 @@ class _Commands(CommandGroup):
             code = super().main(args, standalone_mode=False, **extra) or 0
         except Exception as error:
             code = _report(error, "--json" in options, "--debug" in options)
+        except SystemExit:  # so ends typer's --install-completion
+            finish_zsh_completion()
+            raise
         _finish_output()
         if standalone_mode:
             sys.exit(code)
@@ -115,6 +121,15 @@ def _join_lines(command: Any) -> None:
     command.help = re.sub(r"(?<=\S)\n *(?=\S)", " ", command.help or "")
     for part in getattr(command, "commands", {}).values():
         _join_lines(part)
+
+
+def finish_zsh_completion() -> None:
+    """Let the first TAB of a zsh complete, too: it loads typer's file, which only defines the function for the next."""
+    file = Path.home() / ".zfunc" / "_oreqa"
+    with suppress(OSError):  # without it the second TAB completes
+        text = file.read_text(encoding="utf-8")
+        if _ZSH_CALL not in text:
+            file.write_text(f"{text.rstrip()}\n\n{_ZSH_CALL}\n", encoding="utf-8")
 
 
 def _prepare_environment() -> None:

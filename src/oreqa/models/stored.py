@@ -46,11 +46,14 @@ def names_here() -> list[str]:
 
 
 def find_by_name(name: str, progress: Progress | None = None) -> Path | None:
-    """Return the folder of a model in the store or in the hub's cache; None for a name that is none of the Hub's.
+    """Return the folder of a model in the store or in the hub's cache; None for a packaged one, and for a name that is none
+    of the Hub's.
 
     What does not lie here is downloaded, unless the working directory has a folder of the owner's name: then the name is
     taken for a mistyped path. Raises ModelError as ``hub.download`` does; without a network it lists the models here.
     """
+    if _plain(name) in (BASE_ENCODER, *SHIPPED):
+        return None
     folder = find_here(name)
     hub_name = _hub_name(name)
     if hub_name is None and folder is None and (full := with_owner(name)):

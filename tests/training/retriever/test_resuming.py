@@ -85,7 +85,7 @@ def test_a_run_that_fails_at_once_leaves_nothing(squad_file: Path, tiny: Path, t
         {"batches": "clusters", "cluster_epochs": 2, "chunk": 4, "loss": "soft_labels", "silver": "none", "negatives": 2},
         {"batches": "distinct", "unit": "passage", "optimiser": {**OPTIMISER, "accumulate": 2}},
         {"batches": "distinct", "encoder": "gru", "pooling": "attention", "alignment": {"ramp_epochs": 2}},
-        {"batches": "distinct", "variational": {"kind": "cross"}},
+        {"batches": "distinct", "encoder": "gru", "variational": {"kind": "cross"}},
     ],
     ids=["two encoders", "soft labels", "distinct", "alignment", "variational"],
 )

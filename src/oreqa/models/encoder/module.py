@@ -75,6 +75,10 @@ class RecurrentModel(BertPreTrainedModel):  # type: ignore[misc]
         )
         self.post_init()
 
+    def get_input_embeddings(self) -> nn.Module:
+        """The vectors of the vocabulary's tokens, by transformers' name; decoders generate words by them."""
+        return self.embeddings.word_embeddings
+
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None = None, **_: Any
     ) -> BaseModelOutput:

@@ -1,0 +1,207 @@
+"""The fenced commands and Python blocks of the documentation run as they are written, page by page, from a clean folder."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from contextlib import nullcontext
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+from fence_folder import make_folder, small_models
+from fences import Fence, Running, every_page, promised, read_fences, words_of
+
+NOT_RUN = {
+    "installs from a package index": (
+        "make demo",
+        "make test",
+        "python -m pip install -c constraints.txt .",
+        "pip install 'oreqa[ocr]'",
+        "pip install oreqa",
+    ),
+    "needs a model of the Hub": (
+        "oreqa index docs --index kb-e5 --model intfloat/e5-small-v2",
+        'oreqa ask "Why does ice float?" --index kb-e5 --reader deepset/tinyroberta-squad2',
+        "oreqa models get intfloat/e5-small-v2",
+        "oreqa models get all-mpnet-base-v2",
+        "oreqa index docs --index kb-mpnet --model all-mpnet-base-v2",
+        'oreqa ask "Why does ice float?" --index kb --quality best',
+        "oreqa index docs/ --index kb --quality best",
+        'oreqa ask "Why does ice float?" --index kb --reader deepset/roberta-base-squad2',
+        'oreqa search "height of the tower" --index kb --rerank 20 --classifier BAAI/bge-reranker-base',
+        'oreqa ask "How tall is the tower?" --index kb --reranker cross-encoder/ms-marco-MiniLM-L6-v2',
+    ),
+    "needs tables of questions, which are not read yet": (
+        "oreqa test questions.csv --index kb",
+        "oreqa test questions.csv --index kb --precision f32 --baseline questions.baseline.jsonl --junit questions.xml",
+    ),
+    "needs model2vec's distill extra": ("from model2vec.distill import distill",),
+    "trains for minutes": (
+        "oreqa train reader --recipe recipes/small/reader.toml --set data_root=data --set lora.rank=32 "
+        "--set freeze_embeddings=true --set optimiser.learning_rate=3e-4 --out runs/small-reader",
+        'oreqa ask "Why does ice float?" --index kb --reader runs/small-reader',
+        "oreqa adapt --index kb",
+        "oreqa adapt --index kb --marks",
+        'oreqa search "how long to fast before a blood test" --index kb --rerank 20 --classifier kb/adapted/1/classifier',
+    ),
+    "trains for hours, on data beside the checkout": (
+        "python benchmarks/experiments/augmentation.py squad --data ../shared/data --modes dense --tests reqa --variants gold "
+        '"gold, two passes" "+ silver, w = p^2" "+ silver, w = 1" "+ soft labels" "silver alone" "+ mined negatives"',
+        "python benchmarks/experiments/augmentation.py nq --data ../shared/data --modes dense --tests nq --rerank --variants ...",
+        "python benchmarks/experiments/augmentation.py medquad --data ../shared/data --modes dense --tests test --rerank "
+        "--draw 2000 ...",
+        "oreqa mine predictions --data ../shared/data/extractive/squad-train-more.json.gz --data "
+        "../shared/data/extractive/afriqa-en.json.gz --reader runs/previous-reader --draw 3500 -k 20 --out runs/all.jsonl",
+        "shuf -n 4000 runs/all.jsonl > runs/unseen.jsonl",
+        "oreqa train reranker --recipe recipes/small/reranker.toml --set reader=runs/previous-reader --set "
+        "predictions=runs/unseen.jsonl --set candidates=6 --set dropout=0.0 --set frozen_layers=0 --set "
+        "optimiser.learning_rate=1e-4 --out runs/unseen",
+        "python benchmarks/quality/reconsider.py --data ../shared/data --work runs/reconsider --questions 1000 --sets "
+        'squad-v1.1-dev "qed-nq-train, held out" --reranker runs/unseen --name open-unseen',
+    ),
+    "needs a container engine": (
+        "podman build --tag oreqa .",
+        "export OREQA_TOKEN=$(openssl rand -hex 32)",
+        "podman run --rm -v ./kb:/kb:ro,Z -p 127.0.0.1:8765:8765 -e OREQA_TOKEN -e OREQA_ALLOW_HOST=127.0.0.1:8765 oreqa",
+    ),
+    "needs nginx": ("server {",),
+    "systemd reads it in tests/cli/test_serve.py": ("[Unit]",),
+    "runs in tests/cli/test_mcp.py": ("import asyncio",),
+}
+"""Commands, and blocks by their first lines, that do not run here, by the reason."""
+
+ELSEWHERE = {"docs/http.md": "tests/cli/test_serve.py"}
+"""Pages that another test runs whole, against one server."""
+
+FIRST = {
+    "docs/tutorial.md": (),
+    "docs/index.md": (),
+    "docs/reference.md": (),
+    "docs/serving.md": ("oreqa index docs library --index kb", "cp -r kb kb1", "cp -r kb kb2"),
+    "docs/assistants.md": ("oreqa index docs library --index kb", "cp -r kb kb1", "cp -r kb kb2", "openssl rand -hex 32 > token",
+                           "chmod 600 token"),
+}  # fmt: skip
+"""What a page takes for granted; of other pages it is an index."""
+
+BEFORE = {
+    "oreqa remove old/octopus.md --index kb": "oreqa index old --index kb",
+    "oreqa fit --index kb --data questions.jsonl --reader path/to/reader": "oreqa index documents --index kb",
+    "oreqa marks --index kb": "cp marks.jsonl kb/",
+}
+"""What a command takes for granted, in the middle of a page."""
+
+REFUSED = {
+    "oreqa ask --questions asked.txt --index kb --reader path/to/reader --at-least 0.9": "a promise needs 100 questions",
+    "oreqa fit --index kb --reader path/to/reader": "at least 90 are needed",
+}
+"""Commands that need more questions than the folder holds, and what they say of it."""
+
+SHOWN = {
+    "README.md": ("two years",),
+    "docs/index.md": ("Albert Alexander",),
+    "docs/tutorial.md": ("three hearts", "no answer found", "42.195 kilometres", "Cristofori", "Event Horizon Telescope"),
+    "docs/how-to.md": ("waterproof", "thirty days", "less dense", "330 metres", "17 tents"),
+    "docs/serving.md": ('"text":"three"',),
+}
+"""What the commands of a page print."""
+
+HEAVY = re.compile(r"oreqa (?:train|fit|mine|generate|eval|marks|mcp|serve)|--watch|curl|scans")
+"""What takes long, or starts servers. A section (##) with such a command runs among the system tests."""
+
+LISTED = {block: reason for reason, blocks in NOT_RUN.items() for block in blocks}
+
+
+@cache
+def fences(page: str) -> list[Fence]:
+    return read_fences(page)
+
+
+def parts(page: str) -> list[tuple[str, bool]]:
+    """The light and the heavy sections of a page, if there are such blocks that run here."""
+    if page in ELSEWHERE:
+        return []
+    return [(page, is_heavy) for is_heavy in (False, True) if any(runs(fence) for fence in part(page, is_heavy))]
+
+
+def runs(fence: Fence) -> bool:
+    if fence.language == "python":
+        return fence.head() not in LISTED
+    return any(command.text not in LISTED for command in fence.commands())
+
+
+def part(page: str, is_heavy: bool) -> list[Fence]:
+    heavy = {fence.section for fence in fences(page) if any(HEAVY.search(each.text) for each in fence.commands())}
+    return [fence for fence in fences(page) if (fence.section in heavy) == is_heavy]
+
+
+PARTS = [
+    pytest.param(*each, id=f"{each[0]}{' at length' * each[1]}", marks=pytest.mark.system if each[1] else pytest.mark.slow)
+    for page in every_page()
+    for each in parts(page)
+]
+
+
+def check(language: str, text: str) -> None:
+    """Raise ValueError for a block that is not what it says it is."""
+    if language == "toml":
+        tomllib.loads(text)
+    elif language == "yaml":
+        yaml.safe_load(text)
+    while language == "json" and text.strip():
+        text = text.lstrip()
+        text = text[json.JSONDecoder().raw_decode(text)[1] :]
+
+
+def test_every_block_runs_or_is_listed() -> None:
+    seen = set()
+    for page in every_page():
+        for fence in fences(page):
+            texts = [command.text for command in fence.commands()]
+            seen |= {fence.head(), *texts}
+            if fence.language == "console":
+                assert fence.text.startswith("$ "), f"{fence}: a console block begins with a command"
+            elif fence.language in ("json", "toml", "yaml"):
+                check(fence.language, fence.text)
+            else:
+                assert fence.language == "python" or fence.head() in LISTED, (
+                    f"{fence}: a block of {fence.language or 'nothing'}"
+                )
+    assert [block for block in (*LISTED, *BEFORE, *REFUSED) if block not in seen] == []
+    for page, test in ELSEWHERE.items():
+        assert Path(page).name in (Path(__file__).parents[1] / test).read_text()
+
+
+@pytest.mark.parametrize(("page", "is_heavy"), PARTS)
+def test_the_blocks_of_a_page_run(page: str, is_heavy: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(make_folder(tmp_path / "home"))
+    printed: list[str] = []
+    with Running(Path.cwd()) as running:
+        for text in FIRST.get(page, ("oreqa index docs library --index kb",)):
+            assert running.command(text)[0] == 0, text
+        for fence in part(page, is_heavy):
+            if fence.language == "python" and runs(fence):
+                printed.append(running.python(fence.text))
+                if expected := promised(fence.text):
+                    assert [line.strip() for line in printed[-1].splitlines()] == expected, fence
+            for command in fence.commands():
+                if command.text not in LISTED:
+                    printed.append(output(running, fence, command.text))
+                    missing = set(words_of(command.shown)) - set(words_of(printed[-1]))
+                    assert not missing, (str(fence), command.text, missing, printed[-1])
+    if not is_heavy or not any(each is False for _, each in parts(page)):
+        for words in SHOWN.get(page, ()):
+            assert words in "".join(printed), words
+
+
+def output(running: Running, fence: Fence, command: str) -> str:
+    """What a command of a block prints, which ends as it should."""
+    if before := BEFORE.get(command):
+        assert running.command(before)[0] == 0, before
+    with small_models(running.folder) if " train " in command else nullcontext():
+        code, said = running.command(command)
+    refusal = REFUSED.get(command, "")
+    assert (code, refusal in said) == (2 if refusal else 0, True), (str(fence), command, said)
+    return said
