@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import tomllib
@@ -22,6 +23,22 @@ NOT_RUN = {
         "pip install 'oreqa[ocr]'",
         "pip install oreqa",
     ),
+    "fetches what it asks about": (
+        "apt-get download mutt && dpkg -x mutt_*.deb package",
+        "mv package/usr/share/doc/mutt/html mutt-manual && rm mutt-manual/manual.html",
+        "oreqa index mutt-manual",
+        'oreqa ask "How do I delete all messages in a thread?" -k 1',
+        'oreqa ask "How do I move to the next unread message?" -k 1',
+        'oreqa ask "How do I save a copy of sent mail?" -k 1',
+        "pip download --no-deps --no-binary=:all: django==5.2.8 && tar -xzf django-5.2.8.tar.gz",
+        "oreqa index django-5.2.8/docs/internals --index policies",
+        'oreqa ask "How long do long-term support releases get security fixes?" --index policies -k 1',
+        'oreqa ask "How many people are on the steering council?" --index policies -k 1',
+        'oreqa ask "Can I get paid leave?" --index policies',
+        "oreqa eval reqa --data dev-v1.1.json.gz --mode sparse --out sparse",
+        "oreqa eval reqa --data dev-v1.1.json.gz --mode hybrid --out hybrid",
+        "oreqa compare sparse hybrid",
+    ),
     "needs a model of the Hub": (
         "oreqa index docs --index kb-e5 --model intfloat/e5-small-v2",
         'oreqa ask "Why does ice float?" --index kb-e5 --reader deepset/tinyroberta-squad2',
@@ -33,10 +50,6 @@ NOT_RUN = {
         'oreqa ask "Why does ice float?" --index kb --reader deepset/roberta-base-squad2',
         'oreqa search "height of the tower" --index kb --rerank 20 --classifier BAAI/bge-reranker-base',
         'oreqa ask "How tall is the tower?" --index kb --reranker cross-encoder/ms-marco-MiniLM-L6-v2',
-    ),
-    "needs tables of questions, which are not read yet": (
-        "oreqa test questions.csv --index kb",
-        "oreqa test questions.csv --index kb --precision f32 --baseline questions.baseline.jsonl --junit questions.xml",
     ),
     "needs model2vec's distill extra": ("from model2vec.distill import distill",),
     "trains for minutes": (
@@ -150,6 +163,8 @@ def check(language: str, text: str) -> None:
         tomllib.loads(text)
     elif language == "yaml":
         yaml.safe_load(text)
+    elif language == "csv" and len({len(row) for row in csv.reader(text.splitlines())}) != 1:
+        raise ValueError("rows of different lengths")
     while language == "json" and text.strip():
         text = text.lstrip()
         text = text[json.JSONDecoder().raw_decode(text)[1] :]
@@ -163,7 +178,7 @@ def test_every_block_runs_or_is_listed() -> None:
             seen |= {fence.head(), *texts}
             if fence.language == "console":
                 assert fence.text.startswith("$ "), f"{fence}: a console block begins with a command"
-            elif fence.language in ("json", "toml", "yaml"):
+            elif fence.language in ("json", "toml", "yaml", "csv"):
                 check(fence.language, fence.text)
             else:
                 assert fence.language == "python" or fence.head() in LISTED, (

@@ -76,7 +76,7 @@ def make_folder(folder: Path) -> Path:
         )
     (folder / "questions.txt").write_text("".join(f"{question}\n" for question in QUESTIONS))
     (folder / "questions.csv").write_text(
-        "question,answers\nHow long is the warranty of the TX-5?,two years\nWho is the chief executive?,\n"
+        "question,answer\nHow long is the warranty of the TX-5?,two years|2 years\nWho is the chief executive?,\n"
     )
     _write_mail(folder)
     _write_scans(folder)
@@ -134,7 +134,7 @@ def _tower(number: int) -> tuple[str, dict[str, str]]:
 
 def _write_towers(folder: Path) -> None:
     """Short documents about towers with questions: SQuAD files, lists, and the files that recipes name."""
-    articles, rows, marks = [], [], []
+    articles, rows, marks, pairs = [], [], [], [("question", "passage")]
     (folder / "documents").mkdir()
     for number in range(1, TOWERS + 1):
         text, questions = _tower(number)
@@ -146,6 +146,7 @@ def _write_towers(folder: Path) -> None:
         articles.append({"title": f"Tower {number}", "paragraphs": [{"context": text, "qas": qas}]})
         question, answer = next(iter(questions.items()))
         rows.append({"question": question, "answers": [answer], "document": f"tower-{number}.md"})
+        pairs.append((question, text))
         marks.append(
             {
                 "id": question_id(question), "question": question, "answers": [answer], "verdict": "right",
@@ -155,13 +156,15 @@ def _write_towers(folder: Path) -> None:
             }
         )  # fmt: skip
     rows += [{"question": f"Who painted tower {number}?", "answers": []} for number in range(1, 5)]
+    with (folder / "pairs.csv").open("w", newline="") as file:
+        csv.writer(file).writerows(pairs)
     lines = "".join(json.dumps(row) + "\n" for row in rows)
     (folder / "questions.jsonl").write_text(lines)
     (folder / "asked.txt").write_text("".join(f"{row['question']}\n" for row in rows[:5]))
     (folder / MARKS_FILE).write_text("".join(json.dumps(row) + "\n" for row in marks))
     (folder / "data" / "extractive").mkdir(parents=True)
     _write_squad(folder / "questions.json", articles[:8])
-    _write_squad(folder / "data" / "train.json", articles[:20])
+    _write_squad(folder / "data" / "train.json", articles[8:20])
     for name in ("squad-train-pieces", "squad-train-more", "squad2-train-part", "qed-nq-train", "afriqa-en",
                  "fairytaleqa", "timeqa-human", "qamr"):  # fmt: skip
         _write_squad(folder / "data" / "extractive" / f"{name}.json.gz", articles[:2])
