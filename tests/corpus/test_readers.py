@@ -50,6 +50,23 @@ def test_encodings(tmp_path: Path, encoding: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("cp1252", "Frau Krüger leitet die Abteilung."),
+        ("cp1252", "It’s a test of the printer."),
+        ("cp1252", "question;answer\nWer ist Frau Krüger?;Chefin\n"),
+        ("cp1252", "Temperature 25 °C max; 10 µm"),
+        ("cp1251", "Привет, как дела? Это печать."),
+        ("shift_jis", "ソフトウェアの使い方を説明します。"),
+        ("gb2312", "本手册说明打印机的使用方法。"),
+        ("cp850", "Die Größe der Straße, für Köln."),
+    ],
+)
+def test_short_texts_in_the_encodings_of_windows_and_dos(tmp_path: Path, encoding: str, text: str) -> None:
+    assert read(tmp_path / "a.txt", text.encode(encoding))[0].text == text
+
+
+@pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
         ("a.txt", b"", "no text"),

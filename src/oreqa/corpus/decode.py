@@ -6,6 +6,7 @@ Offsets count characters of the decoded text: ``\\r\\n`` is one, and a byte orde
 from __future__ import annotations
 
 import codecs
+import re
 from pathlib import Path
 
 from oreqa.core import Document, PageWords, Place
@@ -20,6 +21,15 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _SAMPLE = 1 << 16
+
+# What speaks against Western text in cp1252, besides bytes that are no character there.
+_NOT_WESTERN = re.compile(
+    r"[^\t-\r\x1b -~À-ÖØ-öø-ÿ\xa0‘’“”„‚–—…•€£§°«»·´²½©®ªº¡¿µ]"  # signs that few texts have
+    r"|[a-z][À-ÖØ-Þ]"  # a capital within a word
+    r"|(?<=[^\W\d_])[“”„‚…•€£§°«»´²½©®ªº¡¿µ](?=[^\W\d_])"  # a sign between two letters
+    r"|[À-ÖØ-öø-ÿ]{3}"
+)
+_ACCENTED = re.compile("[À-ÖØ-öø-ÿ]+")
 
 
 def read_text(data: bytes, path: Path) -> Document:
@@ -62,6 +72,8 @@ def _decode_as(data: bytes, encoding: str) -> str:
 
 
 def _guess(data: bytes) -> str:
+    if _is_western(data[:_SAMPLE]):
+        return "cp1252"
     from charset_normalizer import from_bytes
 
     guesses = from_bytes(data[:_SAMPLE])
@@ -71,6 +83,22 @@ def _guess(data: bytes) -> str:
     # Western European text fits related encodings nearly as well: prefer the most common one unless it is clearly worse.
     usual = any(match.encoding == "cp1252" and match.chaos <= best.chaos + 0.1 for match in guesses)
     return "cp1252" if usual else best.encoding
+
+
+def _is_western(data: bytes) -> bool:
+    """Whether bytes read as cp1252 are letters of ASCII with few, lone accents, and the signs of a Western text.
+
+    Statistics of characters take some such texts of a few lines for Chinese or for a code page of DOS.
+    """
+    try:
+        text = data.decode("cp1252")
+    except UnicodeDecodeError:
+        return False
+    if _NOT_WESTERN.search(text):
+        return False
+    runs = _ACCENTED.findall(text)
+    pairs, letters = sum(len(run) > 1 for run in runs), sum(map(str.isalpha, text))
+    return 4 * pairs <= len(runs) and 3 * sum(map(len, runs)) <= letters
 
 
 def _undecodable() -> DocumentError:
