@@ -82,14 +82,19 @@ from oreqa.datasets.reqa import ReqaTask
 from oreqa.files import write_jsonl
 
 endx.KEPT = Path(sys.argv[1])
-for system, rival, seed, pairs, ranks in (
-    ("dual", None, 0, "a", [1, 2]), ("dual", None, 1, "a", [1, 4]), ("endx", "dual", 0, "a", [1, 1]), ("mined", "dual", 0, "b", [9, 9]),
-):
-    facts = {"encoder": "gru", "system": system, "rival": rival, "seed": seed, "pairs_sha256": pairs, "recipe": {"epochs": 4}}
-    facts |= {"settings": [], "steps": 3, "seconds_a_step": 1.0, "commit": "c"}
-    rows = [facts, *({"ranks": [float(rank)]} for rank in ranks)]
-    write_jsonl(endx.KEPT / f"nq-gru-{system}-{seed}.jsonl.gz", rows)
-print(json.dumps(endx.collect(ReqaTask((), ("q", "r"), ((0,), (1,))), "nq", "a")))
+
+def collect(recipe_of):
+    for system, rival, seed, pairs, ranks in (
+        ("dual", None, 0, "a", [1, 2]), ("dual", None, 1, "a", [1, 4]), ("endx", "dual", 0, "a", [1, 1]), ("mined", "dual", 0, "b", [9, 9]),
+    ):
+        facts = {"encoder": "gru", "system": system, "rival": rival, "seed": seed, "pairs_sha256": pairs, "recipe": recipe_of(seed)}
+        facts |= {"settings": [], "steps": 3, "seconds_a_step": 1.0, "commit": "c"}
+        rows = [facts, *({"ranks": [float(rank)]} for rank in ranks)]
+        write_jsonl(endx.KEPT / f"nq-gru-{system}-{seed}.jsonl.gz", rows)
+    return endx.collect(ReqaTask((), ("q", "r"), ((0,), (1,))), "nq", "a")
+
+print(json.dumps(collect(lambda seed: {"epochs": 4})))
+collect(lambda seed: {"epochs": 4 - seed})
 """
 
 
@@ -100,7 +105,7 @@ def test_endx_compares_kept_runs_of_the_same_pairs_and_seeds(tmp_path: Path) -> 
     done = subprocess.run(
         [sys.executable, "-c", COLLECT, tmp_path], cwd=BENCHMARKS / "experiments", capture_output=True, text=True
     )
-    assert done.returncode == 0, done.stderr
+    assert done.stdout, done.stderr
     result = json.loads(done.stdout.splitlines()[-1])
     assert result["rows"].keys() == {"gru dual", "gru endx"}
     assert result["rows"]["gru dual"]["mrr"] == [68.75, 8.84]  # of 75 and 62.5
@@ -111,10 +116,4 @@ def test_endx_compares_kept_runs_of_the_same_pairs_and_seeds(tmp_path: Path) -> 
     (difference,) = result["mrr_differences"].items()
     assert difference[0] == "gru endx - dual"
     assert (difference[1]["mean"], difference[1]["seeds"]) == (0.25, 1)  # against the dual encoder of the same seed
-    script = COLLECT.replace('"seed": seed', '"seed": seed, "recipe": {"epochs": 4 - seed}').replace(
-        ', "recipe": {"epochs": 4}}', "}"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script, tmp_path], cwd=BENCHMARKS / "experiments", capture_output=True, text=True
-    )
     assert "another recipe than the runs with other seeds" in done.stderr
