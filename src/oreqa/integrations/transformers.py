@@ -23,7 +23,7 @@ from oreqa.defaults import DEFAULT_READER
 from oreqa.errors import InputError
 from oreqa.models.reader.reader import Reader
 
-AnswerRow = dict[str, Any]
+QARow = dict[str, Any]
 """``score``, ``start``, ``end`` and ``answer``, the text ``context[start:end]``."""
 
 
@@ -54,7 +54,7 @@ class QuestionAnsweringPipeline:
         question: str | Sequence[str] | None = None,
         context: str | Sequence[str] | None = None,
         **settings: Any,
-    ) -> AnswerRow | list[Any]:
+    ) -> QARow | list[Any]:
         """The best answer of each ``question`` in its ``context``, or its ``top_k`` best, as transformers gives them.
 
         Questions may be a list, contexts one text or a list as long; or ``examples`` are mappings of ``question`` and
@@ -153,10 +153,10 @@ def _cut(reader: Reader, question: str, tokens: int) -> str:
     return question if len(offsets) <= tokens else question[: int(offsets[tokens - 1, 1])]
 
 
-def _rows(spans: Sequence[Span], chosen: _Settings) -> AnswerRow | list[AnswerRow]:
+def _rows(spans: Sequence[Span], chosen: _Settings) -> QARow | list[QARow]:
     logit = spans[0].scores["passage_logit"] if spans else -_CERTAIN
     answered = 1 / (1 + exp(-min(max(logit, -_CERTAIN), _CERTAIN))) if chosen.handle_impossible_answer else 1.0
-    by_text: dict[str, AnswerRow] = {}
+    by_text: dict[str, QARow] = {}
     for span in spans:
         row = {"score": 0.0, "start": span.start, "end": span.end, "answer": span.text}
         by_text.setdefault(span.text.casefold(), row)["score"] += exp(span.score) * answered
