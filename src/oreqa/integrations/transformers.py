@@ -46,7 +46,7 @@ class QuestionAnsweringPipeline:
     """Calls answer one question, or several, each from its context."""
 
     def __init__(self, reader: Reader, settings: Mapping[str, Any]) -> None:
-        self.reader, self._given = reader, dict(settings)
+        self.reader, self._defaults = reader, dict(settings)
 
     def __call__(
         self,
@@ -66,7 +66,7 @@ class QuestionAnsweringPipeline:
         in tokens too, are the reader's. ``score`` is the probability of the text if the context has an answer, and with
         ``handle_impossible_answer`` the probability of both. Raises InputError for wrong values.
         """
-        chosen = _settings(self._given, settings)
+        chosen = _settings(self._defaults, settings)
         pairs = _pairs(examples, question, context)
         reader = _limited(self.reader, chosen)
         questions = [_cut(reader, text, chosen.max_question_len) for text, _ in pairs]
@@ -90,8 +90,8 @@ class _Settings:
     align_to_words: bool = True
 
 
-def _settings(given: Mapping[str, Any], changes: Mapping[str, Any]) -> _Settings:
-    values = {name: value for name, value in {**given, **changes}.items() if value is not None}
+def _settings(defaults: Mapping[str, Any], changes: Mapping[str, Any]) -> _Settings:
+    values = {name: value for name, value in {**defaults, **changes}.items() if value is not None}
     for name, value in values.items():
         if name not in _Settings.__slots__:
             raise InputError(f"there is no setting {name}: choose {', '.join(_Settings.__slots__)}")
