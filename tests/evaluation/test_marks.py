@@ -75,6 +75,7 @@ def test_one_mark_is_a_sentence_and_no_table(kb: Path, fitted_reader: Path) -> N
     set_mark(kb, Mark(question_id("Who pays?"), "Who pays?", (), "none", ""))
     shown = run("marks", "--index", kb, "--reader", fitted_reader).stdout
     assert "precision" not in shown
+    assert "\n  1 question without an answer: " in shown
     assert shown.splitlines()[-1] == "a threshold is suggested from 50 measured marks on"
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from oreqa import integrations
 from oreqa.errors import InputError
 from oreqa.integrations.shared import SharedIndex, missing_extra
 
@@ -29,6 +30,12 @@ def test_a_missing_framework_is_named_with_its_extra(
     with pytest.raises(InputError) as caught:
         importlib.import_module(f"oreqa.integrations.{module}")
     assert str(caught.value) == f"oreqa.integrations.{module} needs {name}: pip install 'oreqa[{extra}]'"
+
+
+def test_the_how_to_names_every_component() -> None:
+    text = (Path(__file__).parents[2] / "docs/how-to.md").read_text()
+    rows = [f"| `{name.replace('_', '-')}` | `oreqa.integrations.{name}.OreqaRetriever(" for name in integrations.__all__]
+    assert [row for row in rows if row not in text] == []
 
 
 def test_another_missing_module_is_not_hidden() -> None:

@@ -152,7 +152,7 @@ def _print_report(index: Path, report: MarksReport) -> None:
         say(f"  {counted(report.answerable, 'question')} with an answer: {shares}")
     if report.unanswerable:
         shares = f"{report.rightly_refused:,} refused, {report.unanswerable - report.rightly_refused:,} answered"
-        say(f"  {counted(report.unanswerable, 'question')} without: {shares}")
+        say(f"  {counted(report.unanswerable, 'question')} without an answer: {shares}")
     if not report.thresholds:
         say("these models give no probability here, so there is no threshold to choose: see oreqa fit")
         return
