@@ -83,6 +83,11 @@ NOT_RUN = {
     "needs nginx": ("server {",),
     "systemd reads it in tests/cli/test_serve.py": ("[Unit]",),
     "runs in tests/cli/test_mcp.py": ("import asyncio",),
+    "runs in tests/integrations/test_page.py": (
+        "from haystack import Pipeline",
+        "from oreqa.integrations.langchain import OreqaRetriever",
+        "from oreqa.integrations.llama_index import OreqaRetriever",
+    ),
 }
 """Commands, and blocks by their first lines, that do not run here, by the reason."""
 

@@ -10,11 +10,11 @@ import pytest
 
 pytest.importorskip("haystack")
 
-from haystack import Pipeline
+from haystack import Document, Pipeline
 from haystack.components.builders import PromptBuilder
 
 from oreqa.errors import IndexStateError, InputError
-from oreqa.integrations.haystack import OreqaRetriever
+from oreqa.integrations.haystack import OreqaReader, OreqaRetriever
 
 QUESTION = "How many hearts does an octopus have?"
 
@@ -89,3 +89,49 @@ def test_wrong_values_are_refused_at_once(kb: Path, tmp_path: Path) -> None:
             OreqaRetriever(kb, filters=wrong)
     with pytest.raises(IndexStateError, match="nowhere"):
         OreqaRetriever(tmp_path / "nowhere").warm_up()
+
+
+@pytest.fixture
+def reader(tiny_reader: Path) -> OreqaReader:
+    return OreqaReader(str(tiny_reader), top_k=3)
+
+
+DOCUMENTS = [Document(content="An octopus has three hearts."), Document(content=None), Document(content="Bees dance.")]
+
+
+def test_answers_are_spans_of_their_documents(reader: OreqaReader) -> None:
+    answers = reader.run(QUESTION, DOCUMENTS, top_k=50)["answers"]
+    assert [answer.score for answer in answers] == sorted((answer.score for answer in answers), reverse=True)
+    texts = [answer for answer in answers if answer.data]
+    assert {answer.document.id for answer in texts} == {DOCUMENTS[0].id, DOCUMENTS[2].id}
+    places = [(answer.document.id, answer.document_offset) for answer in texts]
+    for answer, (name, offset) in zip(texts, places, strict=True):
+        assert answer.document.content[offset.start : offset.end] == answer.data
+        rivals = [other for key, other in places if key == name and other is not offset]
+        assert all(other.end <= offset.start or offset.end <= other.start for other in rivals)
+    assert [answer.document for answer in answers if answer.data is None] == [None]
+    assert sum(answer.score for answer in texts if answer.document is DOCUMENTS[0]) <= 1
+
+
+def test_what_is_asked_of_a_reader_counts_for_one_run(reader: OreqaReader) -> None:
+    assert len(reader.run(QUESTION, DOCUMENTS)["answers"]) == 3
+    assert all(answer.data for answer in reader.run(QUESTION, DOCUMENTS, no_answer=False)["answers"])
+    assert reader.run(QUESTION, DOCUMENTS, score_threshold=1.0)["answers"] == []
+    (nothing,) = reader.run(QUESTION, [])["answers"]
+    assert (nothing.data, nothing.score, nothing.query) == (None, 1, QUESTION)
+    for wrong, message in (({"top_k": 0}, "top_k is 0"), ({"score_threshold": 2}, "score_threshold is 2")):
+        with pytest.raises(InputError, match=message):
+            OreqaReader(**wrong)
+        with pytest.raises(InputError, match=message):
+            reader.run(QUESTION, DOCUMENTS, **wrong)
+
+
+def test_a_retriever_and_a_reader_make_a_pipeline(kb: Path, tiny_reader: Path) -> None:
+    pipeline = Pipeline()
+    pipeline.add_component("retriever", OreqaRetriever(kb, top_k=2, mode="sparse"))
+    pipeline.add_component("reader", OreqaReader(str(tiny_reader), top_k=1, no_answer=False))
+    pipeline.connect("retriever.documents", "reader.documents")
+    loaded = Pipeline.loads(pipeline.dumps(), allowed_modules=["oreqa.integrations.haystack.*"])
+    asked = {"retriever": {"query": QUESTION}, "reader": {"query": QUESTION}}
+    (answer,) = loaded.run(asked)["reader"]["answers"]
+    assert answer.document.meta["key"] in ("octopus.pdf", "bees.txt")

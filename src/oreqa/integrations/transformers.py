@@ -21,6 +21,7 @@ from oreqa.arguments import count, is_list, kind_of, question_list
 from oreqa.core import Span
 from oreqa.defaults import DEFAULT_READER
 from oreqa.errors import InputError
+from oreqa.integrations.reading import answered_probability
 from oreqa.models.reader.reader import Reader
 
 QARow = dict[str, Any]
@@ -154,8 +155,7 @@ def _cut(reader: Reader, question: str, tokens: int) -> str:
 
 
 def _rows(spans: Sequence[Span], chosen: _Settings) -> QARow | list[QARow]:
-    logit = spans[0].scores["passage_logit"] if spans else -_CERTAIN
-    answered = 1 / (1 + exp(-min(max(logit, -_CERTAIN), _CERTAIN))) if chosen.handle_impossible_answer else 1.0
+    answered = answered_probability(spans) if chosen.handle_impossible_answer else 1.0
     by_text: dict[str, QARow] = {}
     for span in spans:
         row = {"score": 0.0, "start": span.start, "end": span.end, "answer": span.text}
@@ -165,7 +165,3 @@ def _rows(spans: Sequence[Span], chosen: _Settings) -> QARow | list[QARow]:
         rows.append({"score": 1 - answered, "start": 0, "end": 0, "answer": ""})
     rows = sorted(rows, key=lambda row: -row["score"])[: chosen.top_k]
     return rows[0] if len(rows) == 1 else rows
-
-
-_CERTAIN = 700.0
-"""Log-odds beyond which an exponential overflows."""
