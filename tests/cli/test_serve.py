@@ -79,6 +79,17 @@ def test_the_page_is_opened_where_browsers_reach_it(
     assert "leave --socket out" in one_line(run(*arguments, "--socket", tmp_path / "socket"))
 
 
+def test_uploads_that_nothing_watches_are_named(
+    kb: Path, fitted_reader: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("oreqa.server.listening.run_server", lambda application, listener: None)
+    (inbox := tmp_path / "docs/inbox").mkdir(parents=True)
+    arguments = ("--index", kb, "--reader", fitted_reader, "--port", free_port(), "--uploads", inbox)
+    note = f"nothing watches {inbox}: oreqa index adds the files that clients send"
+    assert note in run(*arguments).stderr.splitlines()
+    assert "nothing watches" not in run(*arguments, "--watch", inbox.parent).stderr
+
+
 @pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="this system has no Unix sockets")
 def test_the_socket_of_a_server_that_started_meanwhile_stays(
     kb: Path, fitted_reader: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

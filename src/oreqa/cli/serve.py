@@ -16,6 +16,7 @@ from oreqa.cli.application import Command, Panel, app
 from oreqa.cli.options import Option, data_option, number_option
 from oreqa.cli.output import model_or_none, need_text, say
 from oreqa.errors import INSTALL_SERVE, InputError
+from oreqa.paths import full_path
 
 
 @contextmanager
@@ -132,6 +133,8 @@ def serve(
         shown = f"[{host}]" if ":" in host else host
         place = str(socket) if socket else f"http://{shown}:{port}"
         say(f"oreqa answers at {place}; Ctrl-C ends it", err=True)
+        if kept and not any(kept.is_relative_to(full_path(path)) for paths in watched.values() for path in paths):
+            say(f"nothing watches {uploads}: oreqa index adds the files that clients send", err=True)
         if open_page:  # the port is open: what the browser asks waits until the server takes it
             page = place if f"{shown}:{port}" in who.hosts else f"http://{min(who.hosts)}"
             threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()
