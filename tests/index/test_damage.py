@@ -100,7 +100,7 @@ def test_damage_at_random(tmp_path: Path, library: Path, tiny: Path, factory: st
 def _damaged_value(generation: Path, name: str, place: int, value: float) -> None:
     """Write another number into a file of numbers, as a few damaged bits would."""
     array = np.load(generation / name, mmap_mode="r+")
-    array.reshape(-1)[place] = value
+    (array["scale"] if array.dtype.names else array.reshape(-1))[place] = value
     array.flush()
 
 

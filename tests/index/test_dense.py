@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from oreqa.errors import InputError
-from oreqa.index.dense import ExactVectors, FaissVectors, build_faiss, check_factory, fitted_factory
+from oreqa.index.codes import quantise
+from oreqa.index.dense import CodedVectors, FaissVectors, build_faiss, check_factory, fitted_factory
 
 FULL = Path("/dev/full")
 
@@ -43,14 +44,12 @@ def test_every_description_that_is_taken_works(factory: str, vectors: np.ndarray
     assert (chosen[:, 0] >= 0).all()
 
 
-def test_exact_vectors_lie_aligned(vectors: np.ndarray, tmp_path: Path) -> None:
-    np.save(tmp_path / "v.npy", vectors)
-    stored = ExactVectors(tmp_path / "v.npy", IDS)
-    assert stored.array.flags.aligned
-    assert stored.array.ctypes.data % 64 == 0
-    np.testing.assert_array_equal(stored.vectors(IDS[[499, 3]]), vectors[[499, 3]])
+def test_codes_are_found_by_their_ids(vectors: np.ndarray, tmp_path: Path) -> None:
+    np.save(tmp_path / "v.npy", quantise(vectors))
+    stored = CodedVectors(tmp_path / "v.npy", IDS)
+    np.testing.assert_allclose(stored.vectors(IDS[[499, 3]]), vectors[[499, 3]], atol=4e-3)
     with pytest.raises(ValueError, match="500 vectors for 499 ids"):
-        ExactVectors(tmp_path / "v.npy", IDS[1:])
+        CodedVectors(tmp_path / "v.npy", IDS[1:])
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Vectors on disk: a mapped array that is searched exactly, or an approximate FAISS index, numbered by SQLite's ids."""
+"""Vectors on disk: mapped codes that are all compared, or an approximate FAISS index, numbered by SQLite's ids."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from oreqa.arrays import Floats, Ids
 from oreqa.errors import InputError
+from oreqa.index.codes import Codes, inner_products, vectors_of
 
 TRAINING_VECTORS = 200_000
 """At most so many vectors, evenly spread, train an index that needs training."""
@@ -71,18 +72,22 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_search_alone)
 
 
-class ExactVectors:
-    """An .npy file mapped into memory: ``array`` is ``[vectors, dim]``, in the order of the rising ``ids``."""
+class CodedVectors:
+    """An .npy file of codes mapped into memory: ``rows`` are ``[vectors]``, in the order of the rising ``ids``."""
 
     def __init__(self, path: Path, ids: Ids) -> None:
-        self.array: Floats = np.load(path, mmap_mode="r")
+        self.rows: Codes = np.load(path, mmap_mode="r")
         self._ids = ids
-        if len(self.array) != len(ids):
-            raise ValueError(f"{path} holds {len(self.array)} vectors for {len(ids)} ids")
+        if len(self.rows) != len(ids):
+            raise ValueError(f"{path} holds {len(self.rows)} vectors for {len(ids)} ids")
 
     def vectors(self, ids: Ids) -> Floats:
         """The stored vectors of ids: ``[ids, dim]``."""
-        return np.asarray(self.array[np.searchsorted(self._ids, ids)])
+        return vectors_of(self.rows[np.searchsorted(self._ids, ids)])
+
+    def inner_products(self, questions: Floats, ids: Ids) -> Floats:
+        """The inner product of every question and every stored vector, whose ``ids`` these are: ``[questions, vectors]``."""
+        return inner_products(questions, self.rows)
 
 
 class FaissVectors:
@@ -111,6 +116,11 @@ class FaissVectors:
     def vectors(self, ids: Ids) -> Floats:
         """The stored vectors of ids: ``[ids, dim]``."""
         return np.asarray(self._index.reconstruct_batch(ids), np.float32)
+
+    def inner_products(self, questions: Floats, ids: Ids) -> Floats:
+        """As ``CodedVectors.inner_products``."""
+        products: Floats = questions @ self.vectors(ids).T
+        return products
 
 
 def _selecting(faiss: Any, inner: Any, allowed: Ids) -> Any:

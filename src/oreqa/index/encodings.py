@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oreqa.arrays import Ints
 from oreqa.core import Passage
 from oreqa.corpus.splitter import passage_head
+from oreqa.index.codes import Codes, quantise, stored_codes
 from oreqa.index.generations import need_regular
 from oreqa.index.lexical import Vocabulary, words
 from oreqa.index.memo import (
@@ -46,19 +46,19 @@ from oreqa.progress import Advance, part_of
 KEPT_UPDATES = 10
 """For how many further updates the encodings of an interrupted update are kept."""
 
-_VERSION = "4"
+_VERSION = "5"
 """Increase it when a change of the code gives the same passage another encoding or other words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """The vectors of a passage and its sentences (``[1 + sentences, dim]``, flattened), and their words.
+    """The vectors of a passage and its sentences (``[1 + sentences]``), and their words.
 
     ``terms`` are word ids: those of the passage with its head, then those of each sentence. ``lengths`` has the number of
     words of each of these texts, ``[1 + sentences]``.
     """
 
-    vectors: NDArray[np.float16]
+    vectors: Codes
     terms: Ints
     lengths: Ints
 
@@ -135,7 +135,7 @@ class Encodings:
             stems = [words(text, self._language) for text in texts]
             numbers = self.vocabulary.number([stem for text in stems for stem in text])
             lengths = np.array([len(text) for text in stems], np.int32)
-            blobs = (matrix.astype(np.float16).tobytes(), numbers.tobytes(), lengths.tobytes())
+            blobs = (quantise(matrix).tobytes(), numbers.tobytes(), lengths.tobytes())
             rows.append((digest, *blobs, crc32(blobs)))
         with transaction(self._database):
             terms = [(number, term, crc32([term.encode()])) for number, term in self.vocabulary.take_new()]
@@ -155,9 +155,8 @@ class Encodings:
                     yield None
                 else:
                     vectors, terms, lengths = blobs
-                    yield Encoding(
-                        np.frombuffer(vectors, np.float16), np.frombuffer(terms, np.int32), np.frombuffer(lengths, np.int32)
-                    )
+                    sizes = np.frombuffer(lengths, np.int32)
+                    yield Encoding(stored_codes(vectors, len(sizes)), np.frombuffer(terms, np.int32), sizes)
 
     def forget_unused(self, digests: Iterable[bytes]) -> None:
         """Delete encodings that the generation just published does not use, except those that an interrupted update left."""

@@ -30,7 +30,7 @@ NEXT = f"next-{ENCODINGS}"
 
 SCHEMA = """
 CREATE TABLE settings(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
--- vectors: of the passage and its sentences (float16); terms: word ids (int32); lengths: number of words of the passage and
+-- vectors: codes of the passage and its sentences; terms: word ids (int32); lengths: number of words of the passage and
 -- of each sentence (int32); crc: CRC-32 of the three.
 CREATE TABLE encodings(
     hash BLOB PRIMARY KEY, vectors BLOB NOT NULL, terms BLOB NOT NULL, lengths BLOB NOT NULL, crc INTEGER NOT NULL);

@@ -16,6 +16,7 @@ import numpy as np
 from oreqa.arrays import Floats, Ids, Ints, Rows, check_whole
 from oreqa.core import Passage
 from oreqa.defaults import BATCH_PASSAGES
+from oreqa.index.codes import Codes, vectors_of
 from oreqa.index.compounds import COMPOUNDING, vocabulary_parts, with_parts
 from oreqa.index.dense import build_faiss, fitted_factory
 from oreqa.index.documents import stored_passages
@@ -150,10 +151,10 @@ def _write_vectors(folder: Path, hashes: list[bytes], sizes: Rows, encodings: En
             if encoding is None or len(encoding.lengths) != 1 + size:
                 missing.add(digest)
                 continue
-            vectors = encoding.vectors.reshape(1 + size, -1).astype(np.float32)
+            vectors = encoding.vectors
             if not headers_written:
-                _write_header(passages, len(hashes), vectors.shape[1])
-                _write_header(sentences, int(sizes.sum()), vectors.shape[1])
+                _write_header(passages, len(hashes), vectors)
+                _write_header(sentences, int(sizes.sum()), vectors)
                 headers_written = True
             passages.write(vectors[0].tobytes())
             sentences.write(vectors[1:].tobytes())
@@ -169,9 +170,10 @@ def _write_vectors(folder: Path, hashes: list[bytes], sizes: Rows, encodings: En
     return passage_texts, sentence_texts
 
 
-def _write_header(stream: IO[bytes], count: int, dim: int) -> None:
-    """Write an .npy header; the data after it is aligned to 64 bytes, which fast matrix products need."""
-    np.lib.format.write_array_header_1_0(stream, {"descr": "<f4", "fortran_order": False, "shape": (count, dim)})
+def _write_header(stream: IO[bytes], count: int, vectors: Codes) -> None:
+    """Write the .npy header of ``count`` vectors that are stored as these are."""
+    kind = np.lib.format.dtype_to_descr(vectors.dtype)
+    np.lib.format.write_array_header_1_0(stream, {"descr": kind, "fortran_order": False, "shape": (count,)})
 
 
 def _index_vectors(folder: Path, unit: str, factory: str, ids: Ids) -> None:
@@ -180,10 +182,10 @@ def _index_vectors(folder: Path, unit: str, factory: str, ids: Ids) -> None:
     fitted = fitted_factory(factory, len(ids))
     if fitted != "Flat":
         vectors = np.load(path, mmap_mode="r")
-        build_faiss(fitted, vectors.shape[1], _blocks(ids, vectors), folder / f"{unit}.faiss")
+        build_faiss(fitted, vectors["codes"].shape[1], _blocks(ids, vectors), folder / f"{unit}.faiss")
         path.unlink()
 
 
-def _blocks(ids: Ids, vectors: Floats) -> Iterator[tuple[Ids, Floats]]:
+def _blocks(ids: Ids, vectors: Codes) -> Iterator[tuple[Ids, Floats]]:
     for begin in range(0, len(ids), _BLOCK):
-        yield ids[begin : begin + _BLOCK], np.ascontiguousarray(vectors[begin : begin + _BLOCK])
+        yield ids[begin : begin + _BLOCK], vectors_of(vectors[begin : begin + _BLOCK])

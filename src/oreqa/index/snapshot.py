@@ -18,7 +18,7 @@ from oreqa.arrays import Flags, Floats, Ids, Rows
 from oreqa.core import UNITS, Passage, Sentence, Unit
 from oreqa.errors import IndexStateError, InputError, OreqaError
 from oreqa.index import store
-from oreqa.index.dense import BLOCK_SCORES, ExactVectors, FaissVectors
+from oreqa.index.dense import BLOCK_SCORES, CodedVectors, FaissVectors
 from oreqa.index.documents import check_fields, field_filter, stored_passages
 from oreqa.index.fitted import IndexFitted, read_index_fitted
 from oreqa.index.generations import (
@@ -64,7 +64,7 @@ class Snapshot:
         # SQLite's statements are cached by their text: two threads could bind their parameters to the same one.
         self._one_query = threading.Lock()
         self._is_sound = False
-        self.vectors: dict[Unit, ExactVectors | FaissVectors] = {}
+        self.vectors: dict[Unit, CodedVectors | FaissVectors] = {}
         self.bm25: dict[Unit, BM25] = {}
         try:
             self._open_files()
@@ -86,7 +86,7 @@ class Snapshot:
             for unit in () if self.empty else UNITS:
                 array, ids = generation / f"{unit}s.npy", self.ids(unit)
                 self.vectors[unit] = (
-                    ExactVectors(array, ids) if array.is_file() else FaissVectors(generation / f"{unit}s.faiss")
+                    CodedVectors(array, ids) if array.is_file() else FaissVectors(generation / f"{unit}s.faiss")
                 )
                 self.bm25[unit] = load_bm25(generation / f"{unit}s.bm25")
 
@@ -103,8 +103,11 @@ class Snapshot:
         """The stored vector of every sentence or passage, ``[units, dim]``."""
         if self.empty:
             return np.zeros((0, 0), np.float32)
-        stored = self.vectors[unit]
-        return stored.array if isinstance(stored, ExactVectors) else stored.vectors(self.ids(unit))
+        return self.vectors[unit].vectors(np.asarray(self.ids(unit)))
+
+    def inner_products(self, vectors: Floats, unit: Unit) -> Floats:
+        """The inner product of every one of ``vectors`` and each stored one: ``[vectors, units]``."""
+        return self.vectors[unit].inner_products(vectors, np.asarray(self.ids(unit)))
 
     def nearest(self, vectors: Floats, k: int, unit: Unit, exact: bool) -> Ids:
         """As ``Index.nearest``."""
@@ -114,10 +117,9 @@ class Snapshot:
         stored, k = self.vectors[unit], min(k, len(ids))
         if not exact and isinstance(stored, FaissVectors):
             return stored.search(vectors, k)
-        stored_vectors, size = self.all_vectors(unit), max(1, BLOCK_SCORES // len(ids))
-        near = [np.zeros((0, k), np.intp)]
+        size, near = max(1, BLOCK_SCORES // len(ids)), [np.zeros((0, k), np.intp)]
         for begin in range(0, len(vectors), size):
-            scores = vectors[begin : begin + size] @ stored_vectors.T
+            scores = self.inner_products(vectors[begin : begin + size], unit)
             near.append(np.argpartition(-scores, k - 1, axis=1)[:, :k])
         return ids[np.concatenate(near)]
 

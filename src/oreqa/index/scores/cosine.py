@@ -22,10 +22,9 @@ def cosine_score(unit: Unit, block: int = BLOCK_SCORES) -> RetrievalScore:
 
     def every_score(questions: Questions) -> Iterator[Floats]:
         snapshot = questions.snapshot
-        vectors = snapshot.all_vectors(unit)
         size = max(1, block // len(snapshot.sentence_ids))
         for begin in range(0, len(questions.texts), size):
-            yield from questions.vectors[begin : begin + size] @ vectors.T
+            yield from snapshot.inner_products(questions.vectors[begin : begin + size], unit)
 
     def candidates(questions: Questions, allowed: Flags | None) -> Iterator[Rows]:
         snapshot = questions.snapshot
