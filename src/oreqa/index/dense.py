@@ -76,7 +76,7 @@ class CodedVectors:
     """An .npy file of codes mapped into memory: ``rows`` are ``[vectors]``, in the order of the rising ``ids``."""
 
     def __init__(self, path: Path, ids: Ids) -> None:
-        self.rows: Codes = np.load(path, mmap_mode="r")
+        self.rows: Codes = np.asarray(np.load(path, mmap_mode="r"))  # a plain array: slices of a mapped one take long
         self._ids = ids
         if len(self.rows) != len(ids):
             raise ValueError(f"{path} holds {len(self.rows)} vectors for {len(ids)} ids")
