@@ -73,8 +73,8 @@ def test_a_question_that_stands_alone_stays(question: str) -> None:
     assert completed_question(question, WARRANTY) is None
 
 
-@pytest.mark.parametrize("before", ["", "?", "Why?", "the", "What about it?"])
-@pytest.mark.parametrize("question", ["And?", "What about it?", "and ...", "its", "That?", "or", "!", "Which one?"])
+@pytest.mark.parametrize("before", ["", "?", "Why?", "the", "What about it?", "How long is the warranty?"])
+@pytest.mark.parametrize("question", ["And?", "What about it?", "and ...", "its", "That?", "or", "or :", "!", "Which one?"])
 def test_odd_lines_are_no_errors(before: str, question: str) -> None:
     completed = completed_question(question, before)
     assert completed is None or any(map(str.isalnum, completed))

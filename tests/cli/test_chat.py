@@ -136,6 +136,8 @@ def test_ctrl_c_drops_the_line_and_ctrl_d_ends(monkeypatch: pytest.MonkeyPatch, 
     assert list(_lines(True)) == ["One?", "Two?"]
     monkeypatch.setattr("builtins.input", _typed("One?", "Quit", "Two?"))
     assert list(_lines(True)) == ["One?"]
+    monkeypatch.setattr(sys, "stdin", None)  # a program has closed it
+    assert list(_lines(False)) == []
 
 
 def test_ctrl_c_stops_a_question_at_the_prompt(answering: _Answering, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ _TOKEN = re.compile(r"[^\s,;!?\"“”]+")
 _OPENER = re.compile(r"^\s*(?:and|but|or|so|then)\b[\s,]*", re.IGNORECASE)
 """Words that join a question to the one before."""
 
-_ABOUT = re.compile(r"^\s*(?:(?:and|but|or)\s+)?(?:what|how)\s+about\s+(?P<other>.+?)[\s?.!]*$", re.IGNORECASE)
+_ABOUT = re.compile(r"^\s*(?:(?:and|but|or)\s+)?(?:what|how)\s+about\s+(?P<other>.*?\w.*?)[\s?.!]*$", re.IGNORECASE)
 _BARE = re.compile(r"^\s*(?:and|or)\s+(?P<other>(?:for\s+|in\s+)?[^?]+?)[\s?.!]*$", re.IGNORECASE)
 
 _ASKING_WORDS = """\
@@ -118,7 +118,7 @@ def completed_question(question: str, before: str, answer: str = "") -> str | No
         >>> completed_question("How heavy is the TX-7?", "How long is the warranty of the TX-5?")
     """
     about = answer if answer and _WHO.match(before) and _PERSON.search(question) else subject(before)
-    if not about or not any(map(str.isalnum, question)):
+    if not about or not any(map(str.isalnum, _OPENER.sub("", question))):
         return None
     if (match := _ABOUT.match(question)) is not None:
         return _in_place(before, match["other"]) or _with_subject(before, about, match["other"])

@@ -78,7 +78,7 @@ def _lines(is_person: bool) -> Iterator[str]:
             import readline  # noqa: F401
     while True:
         try:
-            line = input(PROMPT) if is_person else sys.stdin.readline()
+            line = input(PROMPT) if is_person else sys.stdin.readline() if sys.stdin else ""
         except EOFError:
             say("")
             return
