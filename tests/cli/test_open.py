@@ -33,7 +33,10 @@ def run(*arguments: object) -> Result:
     (TEXT, "subl", "linux", ["subl", "/docs/-x y.md:12"]),
     (TEXT, "unknown; rm", "linux", ["unknown;", "rm", "/docs/-x y.md"]),
     (TEXT, "", "linux", ["xdg-open", "/docs/-x y.md"]),
-    (TEXT, " ", "darwin", ["open", "/docs/-x y.md"]),
+    (TEXT, " ", "darwin", ["open", "-t", "/docs/-x y.md"]),
+    (TEXT, "", "win32", ["notepad", "/docs/-x y.md"]),
+    (TEXT, r'"C:\Program Files\Code.exe" --wait', "win32",
+     [r"C:\Program Files\Code.exe", "--wait", "-g", "/docs/-x y.md:12"]),
     (PDF, "vi", "linux", ["xdg-open", "file:///docs/x.pdf#page=3"]),
     (PDF, "vi", "win32", ["start", "file:///docs/x.pdf#page=3"]),
     (Source("/docs/x.docx"), "vi", "linux", ["xdg-open", "/docs/x.docx"]),
@@ -109,6 +112,8 @@ def test_what_cannot_be_opened_is_said_in_one_line(
     monkeypatch.setenv("EDITOR", "no-such-editor -x")
     ways = "it cannot be started (No such file or directory); set EDITOR, or see the path with --print"
     assert refusal("bees.txt", "--index", kb) == f"error: no-such-editor: {ways}\n"
+    monkeypatch.setenv("EDITOR", "start")  # which Windows opens files with
+    assert refusal("bees.txt", "--index", kb) == f"error: start: {ways}\n"
     monkeypatch.setenv("VISUAL", f"{shlex.quote(sys.executable)} -c 'raise SystemExit(3)'")
     assert f"ended with status 3; the source is: {library / 'bees.txt'}" in refusal("bees.txt", "--index", kb)
     (library / "bees.txt").unlink()

@@ -25,7 +25,8 @@ def test_a_source_is_the_file_with_the_line_or_the_page(tmp_path: Path) -> None:
     pdf = at("/docs/x.pdf", Place(0, "page 3"))
     assert (pdf, pdf.url) == (Source("/docs/x.pdf", page=3), "file:///docs/x.pdf#page=3")
     assert at("/docs/x.html", Place(0, "#top", 4)) == Source("/docs/x.html")
-    assert at("/docs/rows.csv#7").file == Path("/docs/rows.csv")
+    for name in ("rows.csv", "rows.tsv", "rows.jsonl.gz", "rows.ndjson"):
+        assert at(f"/docs/{name}#7").file == Path("/docs", name)
     for key in ("/docs/x.zip#a/notes.md", "/docs/list.mbox#17", "tent"):
         assert (at(key).file, at(key).url) == (None, "")
     odd = tmp_path / "a#b\x1b.md"

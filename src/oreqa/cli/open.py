@@ -8,7 +8,7 @@ import shlex
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import Annotated
 
 import typer
@@ -121,14 +121,18 @@ def opening_command(source: Source, file: Path, editor: str, platform: str) -> l
         >>> opening_command(Source("/docs/guide.md", line=12), Path("/docs/guide.md"), "code --wait", "linux")
         ['code', '--wait', '-g', '/docs/guide.md:12']
     """
-    if source.line is None or not editor.strip():
+    if source.line is None:
         target = str(file) if source.page is None else source.url
         return [{"darwin": "open", "win32": "start"}.get(platform, "xdg-open"), target]
+    if not editor.strip():  # macOS and Windows would run a script
+        return [*{"darwin": ["open", "-t"], "win32": ["notepad"]}.get(platform, ["xdg-open"]), str(file)]
     try:
         words = shlex.split(editor, posix=platform != "win32")
     except ValueError:
         raise InputError(f"the editor {editor!r}: a quote is not closed; set VISUAL or EDITOR anew") from None
-    name = Path(words[0].strip('"')).stem
+    if platform == "win32":
+        words = [word.strip('"') for word in words]
+    name = PureWindowsPath(words[0]).stem.lower()
     if name in _AT_G:
         return [*words, "-g", f"{file}:{source.line}"]
     if name in _AT_COLON:
@@ -139,8 +143,8 @@ def opening_command(source: Source, file: Path, editor: str, platform: str) -> l
 def _run(command: list[str]) -> None:
     """Run a command to its end. Raises InputError for a program that is not here, OreqaError if it fails."""
     program, target = command[0], command[-1]
-    if program == "start":
-        os.startfile(target)  # type: ignore[attr-defined,unused-ignore]  # of Windows
+    if program == "start" and sys.platform == "win32":
+        os.startfile(target)
         return
     try:
         code = subprocess.run(command, check=False).returncode

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from oreqa.core import Passage
 
-_TABLES = (".csv", ".tsv", ".jsonl", ".json")
+_TABLES = (".csv", ".tsv", ".jsonl", ".ndjson")
 """Files whose documents are their rows; those in other files lie in an archive, a mailbox or a mail."""
 
 
