@@ -36,7 +36,7 @@ def test_the_index_is_that_of_the_variable_else_of_the_folder(tmp_path: Path, mo
 
 def test_an_index_is_named_only_where_it_must_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert index_option(Path("kb")) == " --index kb"
+    assert (index_option(Path("kb")), index_option(Path("my kb"))) == (" --index kb", " --index 'my kb'")
     assert index_option(tmp_path / ".oreqa") == index_option(Path(".oreqa")) == ""
     monkeypatch.setenv("OREQA_INDEX", "kb")
     assert (index_option(Path("./kb")), index_option(Path(".oreqa"))) == ("", " --index .oreqa")

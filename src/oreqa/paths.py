@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 from pathlib import Path
 
 from oreqa.errors import InputError
@@ -52,7 +53,7 @@ def index_option(folder: Path) -> str:
         is_default = full_path(folder) == full_path(new_index())
     except InputError:  # the working folder is gone
         is_default = folder == new_index()
-    return "" if is_default else f" --index {folder}"
+    return "" if is_default else f" --index {shlex.quote(str(folder))}"
 
 
 INDEX_HERE = ".oreqa"

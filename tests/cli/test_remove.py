@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from oreqa import Document
 from oreqa.cli import app
 from oreqa.index.in_memory import index_documents
 
@@ -34,7 +35,9 @@ def test_documents_are_removed_and_the_way_back_is_told(
     assert run("remove", "octopus.md", "--index", "kb").stdout.endswith(
         "to undo this, bring back library/octopus.md and run oreqa index again\n"
     )
-    index_documents("kb", ["Bees dance."])
+    long = f"/{'a' * 300}.md"  # the system refuses to look for it
+    index_documents("kb", [Document(long, "", "Bees hum."), Document("a", "", "Bees dance.")])
+    assert run("remove", long, "--index", "kb").stdout.startswith("kb: 1 document removed: ")
     assert run("remove", "text-", "--index", "kb").exit_code == 2
     (key,) = json.loads(run("search", "bees", "--index", "kb", "--json").stdout)["hits"]
     assert run("remove", key["document"], "--index", "kb").stdout == f"kb: 1 document removed: {key['document']}\n"

@@ -29,9 +29,9 @@ def test_collections_have_the_names_of_their_folders_or_those_that_are_given(tmp
         "kb": tmp_path / "kb",
         "notes": Path("elsewhere"),
     }
-    odd = tmp_path / "a=b"
+    odd = tmp_path / "a= b"
     odd.mkdir()
-    with pytest.raises(InputError, match="choose one: --index NAME="):
+    with pytest.raises(InputError, match=f"choose one: --index 'NAME={odd}'"):
         collection_folders([str(odd)])
     assert collection_folders([f"ab={odd}"]) == {"ab": odd}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 import typer
@@ -39,7 +40,7 @@ def remove(
 
     removed = remove_documents(index, [need_text(document, "the document") for document in documents])
     files = sorted({str(path) for path in map(file_of, removed) if path.is_absolute()})
-    there = [file for file in files if file_of(file).exists()]
+    there = list(filter(os.path.exists, files))  # Path.exists raises where the system may not look
     if as_json:
         print_json({"index": str(index), "removed": removed, "files": there})
         return

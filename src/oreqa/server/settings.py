@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,10 +46,11 @@ def collection_folders(indexes: Sequence[str]) -> dict[str, Path]:
             name, folder = _name_of(Path(os.path.abspath(text))), text  # noqa: PTH100  (a link keeps its name)
         if not folder:
             raise InputError(f"--index {text}: name a folder behind the equals sign, as in {name}=kb")
+        way = f"--index {shlex.quote(f'NAME={folder}')}"
         if not _COLLECTION.fullmatch(name):
-            raise InputError(f"--index {text}: {name!r} is no name for a collection; choose one: --index NAME={folder}")
+            raise InputError(f"--index {text}: {name!r} is no name for a collection; choose one: {way}")
         if name in folders:
-            raise InputError(f"--index {text}: two collections are named {name}; choose another name: --index NAME={folder}")
+            raise InputError(f"--index {text}: two collections are named {name}; choose another name: {way}")
         folders[name] = Path(folder)
     return folders
 
