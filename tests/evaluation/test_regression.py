@@ -134,6 +134,11 @@ def test_what_cannot_be_compared_is_refused_before_anything_is_asked(
     (tmp_path / "r.xml").write_text("<book/>")
     with pytest.raises(InputError, match="is no JUnit file"):
         regression_test(questions, tmp_path / "kb", junit=tmp_path / "r.xml")
+    with pytest.raises(InputError, match=r"new: it is the baseline; name another file for JUnit"):
+        regression_test(questions, tmp_path / "kb", baseline=tmp_path / "new", junit=tmp_path / "new", save=True)
+    (tmp_path / "empty.jsonl").touch()
+    with pytest.raises(InputError, match=r"empty\.jsonl: the baseline holds no question; restore the file, or"):
+        regression_test(questions, tmp_path / "kb", baseline=tmp_path / "empty.jsonl")
     questions.write_text(questions.read_text() + '{"question": "how long", "answers": ["3"]}\n')
     with pytest.raises(InputError, match=r"'how long' is asked twice \(ids 1 and 5\): keep one of the rows"):
         regression_test(questions, tmp_path / "kb")

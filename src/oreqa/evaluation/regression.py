@@ -20,6 +20,7 @@ from oreqa.evaluation.open_scores import is_right
 from oreqa.evaluation.outcomes import OUTCOMES, AskedQuestion, Outcome, RegressionReport
 from oreqa.files import need, need_writable, read_jsonl, write_jsonl
 from oreqa.models.reader.reader import CHUNK
+from oreqa.paths import full_path
 from oreqa.progress import Progress, no_progress, show
 
 
@@ -57,11 +58,15 @@ def regression_test(
     if is_first and baseline is not None and not save:
         raise InputError(f"{kept}: there is no such baseline; write it with --save, and keep it beside the questions")
     before = {} if is_first else _read_baseline(kept)
+    if not (before or is_first or save):
+        raise InputError(f"{kept}: the baseline holds no question; restore the file, or write it anew with --save")
     if save or is_first:
         need_writable(kept, str(kept))
     report_file = None if junit is None else as_path(junit, "junit")
     if report_file is not None:
         need_junit_file(report_file)
+        if full_path(report_file) == full_path(kept):
+            raise InputError(f"{kept}: it is the baseline; name another file for JUnit")
     begun = time.monotonic()
     with Answerer.load(folder, device, quality=quality, reader=reader) as answerer:
         replies = _replies(answerer, [question.text for question in asked.values()], threshold, progress)
