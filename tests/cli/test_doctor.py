@@ -49,7 +49,7 @@ def test_what_is_wrong_is_named_with_its_mend_and_ends_with_1(monkeypatch: pytes
     looked_at, result = checks(), run()
     assert looked_at["cache", "folder"]["mend"] == "set OREQA_CACHE to a folder that you can write"
     assert looked_at["program", "precision"]["mend"] == "unset OREQA_PRECISION"
-    assert (result.exit_code, result.stderr) == (1, "2 problems: precision, folder\n")
+    assert (result.exit_code, result.stderr) == (1, "2 problems: program precision, cache folder\n")
 
 
 def test_packages_that_are_missing_or_too_old_are_named(monkeypatch: pytest.MonkeyPatch) -> None:

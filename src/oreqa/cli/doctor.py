@@ -74,7 +74,11 @@ def doctor(
         if folder is None:
             say("no index was checked: there is no .oreqa here; name one with --index")
     if problems:
-        say(f"{counted(len(problems), 'problem')}: {', '.join(check.name for check in problems)}", err=True, colour="red")
+        say(
+            f"{counted(len(problems), 'problem')}: {', '.join(f'{check.group} {check.name}' for check in problems)}",
+            err=True,
+            colour="red",
+        )
         raise typer.Exit(1)
 
 
