@@ -38,6 +38,8 @@ class _Answering:
         if "broken" in question:
             raise InputError("it cannot be asked")
         self.asked.append((question, list(where)))
+        if "Nothing" in question:
+            return Reply((), ())
         passage = Passage("a.md", "", "", question, 0, len(question), (Sentence(question, 0, len(question)),))
         return Reply((Answer(question, 0, len(question), 0.9, passage.sentences[0], passage, 1.0, {}),), ())
 
@@ -78,6 +80,8 @@ def test_conditions_hold_until_they_are_dropped(answering: _Answering) -> None:
         [],
     ]
     assert told.stderr.splitlines()[-1] == "all documents"
+    nothing = chat("Nothing?\n/where a=1\nNothing?\n")
+    assert nothing.stderr.splitlines() == ["only documents with a=1", "no document matches --where a=1"]
 
 
 def test_what_cannot_be_asked_is_said_and_the_next_is_asked(answering: _Answering) -> None:

@@ -13,7 +13,7 @@ import typer
 from oreqa.cli.answers import state_note
 from oreqa.cli.application import Command, Panel, app
 from oreqa.cli.ask import document_states, print_reply, shown_answers, with_states
-from oreqa.cli.hits import print_question
+from oreqa.cli.hits import no_match, print_question
 from oreqa.cli.options import Option, number_option
 from oreqa.cli.output import counted, model_or_none, one_line, parse_conditions, print_json, questions_of, say
 from oreqa.cli.sources import remember_sources, source_at
@@ -139,7 +139,7 @@ class _Conversation:
             self._open(rest.strip() or "1")
         elif command == "/where":
             self.conditions = [*self.conditions, *parse_conditions([rest.strip()])] if rest.strip() else []
-            told = ", ".join(f"{name}={value}" for name, value in self.conditions)
+            told = ", ".join(map("=".join, self.conditions))
             say(f"only documents with {told}" if told else "all documents", err=True)
         else:
             raise InputError(f"there is no command {one_line(command, 40)}; /help lists them")
@@ -164,6 +164,8 @@ class _Conversation:
         asked = completed or question
         reply = self.answerer.reply(asked, self.k, where=self.conditions, threshold=self.threshold)
         self.before, self.answers = asked, shown_answers(reply)
+        if self.conditions and not (reply.answers or reply.hits):
+            say(no_match([*map("=".join, self.conditions)], self.answerer.index), err=True)
         states = document_states([reply], self.answerer.index)
         if self.as_json:
             print_json({**with_states(reply_json(question, reply), states), "asked_as": asked}, indent=None)
