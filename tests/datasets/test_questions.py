@@ -31,6 +31,7 @@ def test_every_match_of_a_pattern_but_empty_ones() -> None:
         ([{"question": "a", "answers": [["x"]]}], r'line 1: an answer is \["x"\], not a string'),
         ([{"question": "a", "answers": ["x"], "id": "7"}] * 2, "line 2: its id '7' is that of line 1, too"),
         ([{"question": "a", "pattern": "x", "id": 2}, {"question": "b", "pattern": "y"}], "line 2: its id '2' is that of"),
+        ([{"question": "a", "pattern": "("}], r"line 1: '\(' is not a regular expression \("),
     ],
 )
 def test_a_list_with_unusable_ids_or_answers_is_refused(tmp_path: Path, rows: list[object], message: str) -> None:

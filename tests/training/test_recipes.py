@@ -203,6 +203,10 @@ def test_wrong_arguments_of_train_model_are_one_line(squad_file: Path, tiny: Pat
         ({"settings": "speed=1"}, "there is no key speed"),
         ({"data": "pairs.csv"}, "data is for a retriever: name what a reader learns from in its recipe"),
         ({"recipe": None}, "name a recipe, or for a retriever the data"),
+        (
+            {"kind": "retriever", "recipe": None, "data": "a \U0001f600\x7f.csv"},
+            "a \U0001f600\x7f.csv: there is no such file",
+        ),
     ):
         with pytest.raises(InputError, match=message):
             train_model(**{**arguments, **changes})

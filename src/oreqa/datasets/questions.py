@@ -78,6 +78,11 @@ def _open_question(row: Mapping[str, Any], where: str, number: int) -> OpenQuest
     answers = optional(row, "answers", list, None, where)
     if answers is None and pattern is None:
         raise InputError(f"{where}: it has neither answers nor a pattern; write answers, empty if there are none")
+    if pattern is not None:
+        try:
+            pattern_occurrences("", pattern)
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from error
     for answer in answers or ():
         if not isinstance(answer, str | int) or isinstance(answer, bool):
             raise InputError(f"{where}: an answer is {json.dumps(answer)[:40]}, not a string")

@@ -63,7 +63,8 @@ def train_model(
     if data:
         if kind != "retriever":
             raise InputError(f"data is for a retriever: name what a {kind} learns from in its recipe, or in settings")
-        files = json.dumps([str(path) for path in as_paths(data)])  # a list of strings in TOML, too
+        files = json.dumps([str(path) for path in as_paths(data)], ensure_ascii=False)
+        files = files.replace("\x7f", r"\u007f")  # a list of strings in TOML, too
         changes = ["data_root=.", f"data={files}", *changes]
     if recipe is None and not data:
         raise InputError("name a recipe, or for a retriever the data, pairs of questions and passages")
