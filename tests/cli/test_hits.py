@@ -47,6 +47,9 @@ def test_paths_are_the_shortest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert shown_path(f"{tmp_path}/c.md") == "../../c.md"
     assert shown_path("/d.md") == "/d.md"
     assert shown_path("a task's passage") == "a task's passage"
+    (home / "files#1").mkdir()
+    (home / "files#1" / "e.md").touch()
+    assert shown_path(f"{home}/files#1/e.md") == "~/files#1/e.md"
     monkeypatch.chdir(home / "files" / "deep" / "er")
     assert shown_path(f"{home}/files/b.md") == "../../b.md"
     assert shown_path(f"{home}/b.md") == "~/b.md"

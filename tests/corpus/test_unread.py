@@ -25,8 +25,7 @@ from oreqa.errors import InputError
 ])  # fmt: skip
 def test_an_address_is_one_line_with_a_command(address: str, advice: str, tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["index", address, "--index", str(tmp_path / "kb")])
-    shown = address.replace("file:///", "file://")
-    assert (done.exit_code, done.stderr) == (2, f"error: {shown}: it is an address: {advice}\n")
+    assert (done.exit_code, done.stderr) == (2, f"error: {address}: it is an address: {advice}\n")
     assert not (tmp_path / "kb").exists()
 
 
@@ -83,6 +82,10 @@ def test_what_is_read_gzipped_is_no_archive(tmp_path: Path) -> None:
     (tmp_path / "a.txt.gz").write_bytes(b"x")
     assert [file.name for file in find_files([tmp_path / "a.txt.gz"]).files] == ["a.txt.gz"]
     assert archive_suffix(Path(".tar")) is None
+
+
+def test_a_name_is_no_option_of_the_command() -> None:
+    assert "unpack it (gunzip -k ./-x.gz)," in str(how_to_unpack(Path("-x.gz")))
 
 
 def test_several_archives_are_counted(tmp_path: Path) -> None:

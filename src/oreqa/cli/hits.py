@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from oreqa.cli.output import one_line
 from oreqa.cli.sources import source_at
+from oreqa.paths import file_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,8 +26,8 @@ EXTRACT = 240
 
 def shown_path(document: str) -> str:
     """A document's key as the shortest path to it: from the current folder, from ``~``, or from the root."""
-    path, mark, row = document.partition("#")
-    if not Path(path).is_absolute():
+    path = str(file_of(document))
+    if not Path(path).is_absolute() or not document.startswith(path):
         return document
     ways = [path]
     with suppress(FileNotFoundError, ValueError):  # the working folder is gone, or on another drive
@@ -34,7 +35,7 @@ def shown_path(document: str) -> str:
     home = os.path.expanduser("~")  # noqa: PTH111  (Path's raises where there is no home)
     if home not in ("~", os.sep) and Path(path).is_relative_to(home):
         ways.append("~" + path[len(home) :])
-    return min(ways, key=len) + mark + row
+    return min(ways, key=len) + document[len(path) :]
 
 
 def no_match(where: Sequence[str], index: Index) -> str:

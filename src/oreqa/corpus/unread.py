@@ -47,7 +47,8 @@ def how_to_unpack(path: Path, shown: str = "") -> str | None:
     if suffix is None:
         return None
     rest = "file" if suffix in _SINGLE else "folder"
-    command = f"{_UNPACKED_BY[suffix]} {shlex.quote(shown or path.name)}"
+    name = shown or path.name
+    command = f"{_UNPACKED_BY[suffix]} {shlex.quote(f'./{name}' if name.startswith('-') else name)}"
     return f"it is an archive of a kind that is not read: unpack it ({command}), and index the {rest}"
 
 
@@ -62,7 +63,8 @@ def how_to_download(path: Path) -> str | None:
     if match is None or os.path.lexists(path):
         return None
     scheme, rest = match[1].lower(), str(path)[match.end() :]
-    address = f"{match[1]}://{rest}"  # a Path has one slash where the user wrote two
+    slashes = "///" if scheme == "file" else "//"  # a Path has one where the user wrote several
+    address = f"{match[1]}:{slashes}{rest}"
     if scheme == "file":
         return f"{address}: it is an address: name the path, /{rest}"
     if scheme not in _DOWNLOADED:
