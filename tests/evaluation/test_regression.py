@@ -203,7 +203,7 @@ def test_the_command_says_what_changed(
     printed = run("test", "questions.jsonl", "--index", "kb", "--minimum", "0.9", "--json")
     assert printed.exit_code == 1
     row = json.loads(printed.stdout)
-    assert (row["passed"], row["right"], row["outcomes"]["wrong"]) == (False, 3, 1)
+    assert (row["passed"], row["passing"], row["outcomes"]["wrong"]) == (False, 3, 1)
     assert row["questions"][0]["is_worse"]
     shown = run("test", "questions.jsonl", "--index", "kb", "--minimum", "0.75")
     assert (shown.exit_code, shown.stdout.splitlines()[-1]) == (0, "reached: at least 75% right")

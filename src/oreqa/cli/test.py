@@ -84,7 +84,7 @@ def test(report: RegressionReport, questions: Path, as_json: bool) -> None:
         print_json(
             {
                 "passed": report.passed,
-                "right": report.passing,
+                "passing": report.passing,
                 "outcomes": report.outcomes,
                 **asdict(report),
                 "questions": [_row(question) for question in report.questions],
