@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oreqa.text.labels import labels, repeats_question, ruled_out, similar_lines
+from oreqa.text.labels import labels, other_fields, repeats_question, ruled_out, similar_lines
 
 
 @pytest.mark.parametrize(
@@ -66,3 +66,22 @@ def test_never_all_lines_are_ruled_out(named: set[str], lines: list[str]) -> Non
 )
 def test_an_answer_repeats_its_question(question: str, answer: str, repeats: bool) -> None:
     assert repeats_question(question, answer) is repeats
+
+
+VARIABLE = "3.163. mail_check\nType: number\nDefault: 5\n\nHow often to look for new mail. Note: 0 means never.\n"
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "out"),
+    [
+        ("What is the default of mail_check?", VARIABLE, ["Type: number", "Default: "]),
+        ("Of which type is mail_check?", VARIABLE, ["Type: ", "Default: 5"]),
+        ("What are the types and defaults?", VARIABLE, ["Type: ", "Default: "]),
+        ("How often is new mail looked for?", VARIABLE, []),
+        ("What is the default?", "Default: 5\n\nProse between.\n\nType: number", []),
+        ("What is the default?", "", []),
+        ("What is the unit price?", "Price: 5\nUnit price: 7\nWeight: 9", ["Price: ", "Unit price: ", "Weight: 9"]),
+    ],
+)
+def test_fields_that_a_question_does_not_ask_for(question: str, text: str, out: list[str]) -> None:
+    assert [text[start:end] for start, end in other_fields(question, text)] == out

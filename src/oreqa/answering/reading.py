@@ -32,14 +32,14 @@ from oreqa.models.fitted import Calibration, Fitted
 from oreqa.models.names import CLASSIFIER
 from oreqa.models.reader.blocks import Reading
 from oreqa.models.reader.reader import CHUNK, Reader
-from oreqa.text.labels import labels, repeats_question, ruled_out, similar_lines
+from oreqa.text.labels import labels, other_fields, repeats_question, ruled_out, similar_lines
 from oreqa.text.names import holds_names, identifiers
 from oreqa.text.rows import whole_cell
 
 SPANS_TOP_K = 10
 """Spans that are taken from each passage."""
 
-IDENTIFIER_TOP_K = 20
+IDENTIFIER_TOP_K = 100
 """Passages or sentences among which those that hold a question's identifiers are looked for."""
 
 
@@ -136,8 +136,9 @@ def read_passages(reader: Reader, questions: Sequence[str], passages: Sequence[S
 
 
 def _other_lines(question: str, texts: Sequence[tuple[str, str]]) -> list[list[Range]]:
-    """Of each text, given with its title and heading, the lines of lists that the question's labels rule out."""
-    others: list[list[Range]] = [[] for _ in texts]
+    """Of each text, given with its title and heading, the fields that are not the one asked for, and the lines of lists that
+    the question's labels rule out."""
+    others: list[list[Range]] = [other_fields(question, text) for _, text in texts]
     named = labels(question, [head for head, _ in texts])
     if not named:
         return others

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Sequence
 from itertools import pairwise
 
@@ -10,6 +11,9 @@ from oreqa.core import Range
 from oreqa.text.lines import line_ends, unit_ends
 from oreqa.text.rows import row_cells
 from oreqa.text.stop_words import STOP_WORDS, WORD
+
+_FIELD = re.compile(r"^[ \t]*(?P<name>[^\W\d_][\w /()-]{0,39}?)[ \t]*:[ \t]+(?P<value>\S.{0,99})$", re.MULTILINE)
+"""A line that names what it gives, as "Default: no"."""
 
 MIN_LEAD = 0.5
 """How much more of a question's labels a line holds than those that it rules out, in nats."""
@@ -35,6 +39,21 @@ def similar_lines(text: str) -> list[Range]:
         if first < end and (begin in ends or end in ends or row_cells(text, first)):
             lines.append((begin, end))
     return lines
+
+
+def other_fields(question: str, text: str) -> list[Range]:
+    """The fields of a text that a question does not ask for, if it names one: of "Type: number" and "Default: 5" the first,
+    and the name of the other, for "What is the default of it?".
+
+    A field stands in a line of its own, beside another.
+    """
+    lines = list(_FIELD.finditer(text))
+    beside = {line for pair in pairwise(lines) if pair[0].end() + 1 == pair[1].start() for line in pair}
+    asked = {word.removesuffix("s") for word in _words(question)}
+    named = {line for line in beside if {word.removesuffix("s") for word in _words(line["name"])} <= asked}
+    if not named:
+        return []
+    return [(line.start(), line.start("value") if line in named else line.end()) for line in lines if line in beside]
 
 
 def ruled_out(named: Collection[str], lines: Sequence[str]) -> list[bool]:
