@@ -23,7 +23,7 @@ def write(folder: Path, name: str, data: str | bytes) -> Path:
         ("q.csv", 'question,answer\n"Who, then?",Ada|Ada L.\nWhy?,\n'),
         ("q.csv", "\ufeffQuery;Expected;;\r\nWho, then?;Ada | Ada L.;;\r\nWhy?;;;\r\n"),  # a spreadsheet with semicolons
         ("q.tsv", "question\tanswers\nWho, then?\t['Ada', \"Ada L.\"]\nWhy?\t[]\n"),  # as pandas writes lists
-        ("Q.CSV.gz", gzip.compress(b'question,answer\n"Who, then?",Ada|Ada L.\nWhy?,\n')),
+        ("Q.CSV.gz", gzip.compress(b'question,answer\n"Who, then?",Ada|Ada L.\nWhy?,\n', mtime=0)),
         ("q.csv", "question;answer\r\nWho, then?;Ada|Ada L.\r\nWhy?;\r\n".encode("utf-16")),
         ("q.csv", 'answer,unused,question\nAda|Ada L.,x,"Who, then?"\n,y,Why?\n,,\n'),
     ],
