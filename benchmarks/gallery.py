@@ -12,8 +12,9 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from ask_picture import ROOT, draw
+from support.terminal import draw
 
+ROOT = Path(__file__).parent.parent
 COLUMNS = 84
 FETCH = {
     "mutt": "apt-get download mutt && dpkg -x mutt_*.deb package && mv package/usr/share/doc/mutt/html mutt-manual"
