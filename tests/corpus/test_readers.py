@@ -3,11 +3,12 @@ from __future__ import annotations
 import gzip
 import os
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from oreqa.core import Document
-from oreqa.corpus import limits
+from oreqa.corpus import limits, process
 from oreqa.corpus.formats import rows
 from oreqa.corpus.readers import is_supported, read_documents
 from oreqa.errors import DocumentError
@@ -28,13 +29,16 @@ def test_plain_text(tmp_path: Path) -> None:
     assert document.key == str(tmp_path / "annual_report-2024.txt")
 
 
-def test_a_text_with_the_markup_of_restructuredtext_is_read_as_that(tmp_path: Path) -> None:
+def test_a_text_with_the_markup_of_restructuredtext_is_read_as_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "Council\n=======\n\n.. _members:\n\nIt has **five** members; see {}.\n"
     (plain,) = read(tmp_path / "plain.txt", text.format("security"))
     (marked_up,) = read(tmp_path / "marked.txt", text.format(":doc:`security`"))
     assert "It has **five** members; see security." in plain.text
     assert "It has five members; see security." in marked_up.text
     assert (marked_up.key, marked_up.title) == (str(tmp_path / "marked.txt"), "Council")
+    monkeypatch.setattr(process, "parse", Mock(side_effect=DocumentError("it is damaged")))
+    (read_again,) = read(tmp_path / "marked.txt", text.format(":doc:`security`"))
+    assert "It has **five** members" in read_again.text
 
 
 @pytest.mark.parametrize("name", ["README", "Makefile", "settings.cfg"])

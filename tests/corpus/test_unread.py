@@ -19,6 +19,7 @@ from oreqa.errors import InputError
 @pytest.mark.parametrize(("address", "advice"), [
     ("https://example.org/guide.pdf", "download it (curl -LO https://example.org/guide.pdf), and index the file"),
     ("HTTPS://example.org", "download it (curl -Lo page.html HTTPS://example.org), and index the file"),
+    ("http://example.org/a.pdf?b=1", "download it (curl -Lo a.pdf 'http://example.org/a.pdf?b=1'), and index the file"),
     ("http://example.org/a?b=1&c=2", "download it (curl -Lo page.html 'http://example.org/a?b=1&c=2'), and index the file"),
     ("s3://bucket/key.pdf", "download it, and index the file"),
     ("file:///srv/a.txt", "name the path, /srv/a.txt"),

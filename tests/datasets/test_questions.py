@@ -51,6 +51,8 @@ def test_question_lists(tmp_path: Path) -> None:
     path = tmp_path / "q.jsonl"
     path.write_text('{"question": "a", "answers": ["b"]}\n{"id": "7", "question": "c", "pattern": "d"}\n')
     assert load_question_list(path) == [OpenQuestion("1", "a", ("b",)), OpenQuestion("7", "c", (), "d")]
+    path.write_text('{"question": "a", "answer": "b"}\n{"question": "c", "answer": ""}\n')
+    assert load_question_list(path) == [OpenQuestion("1", "a", ("b",)), OpenQuestion("2", "c", ())]
     path.write_text('{"question": "a"}\n')
     with pytest.raises(InputError, match="line 1: it has neither answers nor a pattern"):
         load_question_list(path)

@@ -40,4 +40,5 @@ def test_a_file_is_compared_without_opening_it(tmp_path: Path) -> None:
     file.write_text("Bees sing, too.")
     assert file_state(str(file), revision) == "changed"
     file.unlink()
-    assert file_state(str(file), revision) == "gone"
+    assert file_state(str(file), revision) == file_state(f"{tmp_path / 'none'}/a", revision) == "gone"
+    assert file_state(str(tmp_path / ("a" * 300)), revision) == "none"  # the system refuses to look

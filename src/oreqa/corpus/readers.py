@@ -8,6 +8,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -158,17 +159,23 @@ def _most_bytes(suffix: str) -> int:
 
 def _of_bytes(key: str, name: Path, data: bytes, fields: Fields, contents: Contents, depth: int = 0) -> Iterator[Document]:
     """The document of a file that is no table and no container, and those that are attached to it."""
-    if name.suffix.lower() in _TEXTS and _is_rst(data):
-        name = name.with_suffix(".rst")
     if name.suffix.lower() in _TEXTS:
-        document = read_text(data, name)
-        yield replace(document, key=key, sections=manual_sections(document.text))
+        yield replace(_plain_or_marked_up(name, data), key=key)
         return
     document, attached = process.parse(name, data)
     yield replace(document, key=key)
     members = (Member(*file) for file in attached)
     for of_attached in _members(key, members, fields, contents, depth):
         yield replace(of_attached, fields={**document.fields, **of_attached.fields})
+
+
+def _plain_or_marked_up(name: Path, data: bytes) -> Document:
+    """A text, as reStructuredText if it is marked up as such and can be read so."""
+    if _is_rst(data):
+        with suppress(DocumentError):
+            return process.parse(name.with_suffix(".rst"), data)[0]
+    document = read_text(data, name)
+    return replace(document, sections=manual_sections(document.text))
 
 
 def _is_rst(data: bytes) -> bool:

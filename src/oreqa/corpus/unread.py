@@ -70,5 +70,5 @@ def how_to_download(path: Path) -> str | None:
     if scheme not in _DOWNLOADED:
         return f"{address}: it is an address: download it, and index the file"
     name = PurePosixPath(urlsplit(address).path).name
-    option = "-LO" if "." in name and "?" not in address else "-Lo page.html"
+    option = "-Lo page.html" if "." not in name else f"-Lo {shlex.quote(name)}" if "?" in address else "-LO"
     return f"{address}: it is an address: download it (curl {option} {shlex.quote(address)}), and index the file"

@@ -48,12 +48,14 @@ State = Literal["same", "changed", "gone", "none"]
 
 
 def file_state(source: str, revision: str | None) -> State:
-    """Return whether a file is still the one that was indexed with this ``revision``; "none" where there is no file, or it
-    was not settled when it was read. It costs one look at the disk, and opens nothing."""
+    """Return whether a file is still the one that was indexed with this ``revision``; "none" where there is no file, it
+    was not settled when it was read, or it cannot be reached. It costs one look at the disk, and opens nothing."""
     if revision in (None, IN_MEMORY):
         return "none"
     try:
         status = Path(source).stat()
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return "gone"
+    except OSError:
+        return "none"
     return "same" if (status.st_size, status.st_mtime_ns) == size_and_time(revision) else "changed"
