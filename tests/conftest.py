@@ -126,7 +126,7 @@ def fitted_reranker(tiny: Path, tiny_classifier: Path, tmp_path_factory: pytest.
 
 @pytest.fixture
 def library(tmp_path: Path) -> Path:
-    """Three small documents in a folder."""
+    """Three small files in a folder, not written just now."""
     folder = tmp_path / "library"
     folder.mkdir()
     (folder / "octopus.md").write_text(
@@ -137,6 +137,8 @@ def library(tmp_path: Path) -> Path:
         '{"id": "a", "title": "Tents", "text": "The tent is waterproof.", "kind": "tent"}\n'
         '{"id": "b", "title": "Boots", "text": "The boots are made of leather.", "kind": "shoe"}\n'
     )
+    for file in folder.iterdir():
+        os.utime(file, (1_700_000_000, 1_700_000_000))  # settled: a file just written is read once more by the next update
     return folder
 
 

@@ -266,8 +266,9 @@ def test_questions_of_the_user(
     own.write_text("no list")
     with pytest.raises(InputError, match=r"own\.jsonl"):
         adapt_index(kb, generator=tiny_generator, questions=own)
-    with pytest.raises(InputError, match=r"questions\.jsonl, line 1"):
-        adapt_index(kb, generator=tiny_generator, questions=kb / "adapted" / "1" / "questions.jsonl")
+    own.write_text('{"question": "What did Ada read?"}\n')
+    with pytest.raises(InputError, match=r"own\.jsonl, line 1: it has neither answers nor a pattern"):
+        adapt_index(kb, generator=tiny_generator, questions=own)
 
 
 def mark_lives(kb: Path, most: int = 100) -> int:
