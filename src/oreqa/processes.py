@@ -1,4 +1,4 @@
-"""What belongs to one process: models, whose threads a fork does not copy, and opened indexes."""
+"""What belongs to one process: models, whose threads a fork does not copy, opened indexes, and the kernels kept for them."""
 
 from __future__ import annotations
 
@@ -50,3 +50,13 @@ def _keep_models() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_keep_models)
+
+
+def limit_kernel_cache() -> None:
+    """Let oneDNN keep the kernels of 32 shapes, not of 1,024, unless the user has set another number.
+
+    Batches of texts hardly ever have the same shape, so that its cache grows with every step, in a training in bf16 to many
+    gigabytes, and saves nothing. It reads the number when it computes for the first time. It is for commands that run long:
+    a library leaves its caller's environment alone.
+    """
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "32")

@@ -18,6 +18,7 @@ from typer.testing import CliRunner, Result
 
 from oreqa.as_json import document_id
 from oreqa.cli import app
+from oreqa.errors import InputError
 from oreqa.index.in_memory import index_documents
 from oreqa.index.store import Settings
 
@@ -107,6 +108,24 @@ def test_the_socket_of_a_server_that_started_meanwhile_stays(
         assert place.exists()
     assert "no index here" in one_line(run("--index", tmp_path / "none", "--socket", place))
     assert not place.exists()
+
+
+@pytest.mark.parametrize("command", ["serve", "mcp"])
+def test_kernels_are_limited_before_a_model_is_loaded(kb: Path, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    kernels: list[str | None] = []
+
+    def refuse(*_: object, **__: object) -> None:
+        kernels.append(os.environ.get("ONEDNN_PRIMITIVE_CACHE_CAPACITY"))
+        raise InputError("enough")
+
+    monkeypatch.setattr("oreqa.server.collections.open_collections", refuse)
+    for number in ("7", None):
+        monkeypatch.setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", number or "")
+        if number is None:
+            monkeypatch.delenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY")
+        port = ("--port", str(free_port())) if command == "serve" else ()
+        assert CliRunner().invoke(app, [command, "--index", str(kb), *port]).exit_code == 2
+    assert kernels == ["7", "32"]
 
 
 def test_without_the_extra_the_error_says_how_to_install_it(kb: Path) -> None:

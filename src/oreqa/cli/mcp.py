@@ -15,6 +15,7 @@ from oreqa.cli.application import Command, Panel, app
 from oreqa.cli.options import Option
 from oreqa.cli.output import model_or_none, need_text, say
 from oreqa.cli.serve import needing_serve_extra
+from oreqa.processes import limit_kernel_cache
 
 
 @app.command(cls=Command, rich_help_panel=Panel.ASK)
@@ -49,6 +50,7 @@ def mcp(
         folders = collection_folders([need_text(text, "--index") for text in index])
         sites = published_folders([need_text(text, "--link") for text in link or ()])
         base = "" if base_url is None else base_address(need_text(base_url, "--base-url"))
+        limit_kernel_cache()
         collections = open_collections(
             folders,
             device,

@@ -184,8 +184,9 @@ def train_kind(
     as_json: Option.as_json = False,
 ) -> None:
     """Train a model of the kind that the command is called."""
+    from oreqa.processes import limit_kernel_cache
     from oreqa.training import train_model
-    from oreqa.training.train import keep_freed_memory, limit_kernel_cache
+    from oreqa.training.train import keep_freed_memory
 
     keep_freed_memory()
     limit_kernel_cache()

@@ -17,6 +17,7 @@ from oreqa.cli.options import Option, data_option, number_option
 from oreqa.cli.output import model_or_none, need_text, say
 from oreqa.errors import INSTALL_SERVE, InputError
 from oreqa.paths import full_path
+from oreqa.processes import limit_kernel_cache
 
 
 @contextmanager
@@ -121,6 +122,7 @@ def serve(
     )
     listener = listen(host, port) if socket is None else listen_on_file(socket)
     with listener:
+        limit_kernel_cache()
         collections = open_collections(
             folders,
             device,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import json
-import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -93,12 +92,3 @@ def keep_freed_memory() -> None:
         mallopt = ctypes.CDLL("libc.so.6").mallopt
         for parameter, value in ((_M_MMAP_MAX, 0), (_M_TRIM_THRESHOLD, 2**31 - 1), (_M_TOP_PAD, 1 << 28)):
             mallopt(parameter, value)
-
-
-def limit_kernel_cache() -> None:
-    """Let oneDNN keep the kernels of 32 shapes, not of 1,024, unless the user has set another number.
-
-    Batches of texts hardly ever have the same shape, so that its cache grows with every step, to many gigabytes in bf16, and
-    saves nothing. It reads the number when it computes for the first time.
-    """
-    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "32")
