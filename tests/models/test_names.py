@@ -11,7 +11,7 @@ from tiny_models import make_model
 from oreqa.errors import ModelError
 from oreqa.models.encoder.folder import read_encoder_folder
 from oreqa.models.graph.cache import cached_fingerprint
-from oreqa.models.names import find_model, model_fingerprint, read_config
+from oreqa.models.names import difference_base, find_model, model_fingerprint, read_config
 from oreqa.models.pack.packing import pack_model
 from oreqa.models.stored import find_by_name
 
@@ -129,3 +129,13 @@ def test_settings_of_another_type_are_refused(tmp_path: Path, config: dict[str, 
 def test_a_packaged_model_is_looked_for_nowhere_else(name: str) -> None:
     assert find_by_name(name) is None  # training asks by this before it begins; the Hub would refuse
     assert find_model(name).parent.name == "pack"
+
+
+def test_the_base_of_a_packaged_model_is_the_packaged_one(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = find_model("minilm-reader")
+    base = difference_base(reader)
+    shutil.copytree(tiny, tmp_path / "all-minilm-l6-v2")
+    monkeypatch.chdir(tmp_path)
+    assert difference_base(reader) == base == find_model("sentence-transformers/all-minilm-l6-v2")

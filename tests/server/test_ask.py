@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import httpx
 import pytest
 from served import served
 
+from oreqa.answering.explanation import NOTHING_SEARCHED
 from oreqa.answering.replies import reply_json
 from oreqa.as_json import document_id
 from oreqa.index.in_memory import index_documents
@@ -65,7 +67,11 @@ def test_a_document_is_named_by_its_id_whatever_its_key_holds(client: httpx.Clie
         body = {"question": "hearts, bees or an escape", "where": {"document_id": id}, "k": 9}
         hits = client.post("/v1/search", json=body).json()["hits"]
         assert {hit["place"]["document_id"] for hit in hits} == {id}, name
-    assert client.post("/v1/search", json={"question": "bees", "where": {"document_id": "x"}}).json()["hits"] == []
+    none = client.post("/v1/search", json={"question": "bees", "where": {"document_id": "x"}}).json()
+    assert (none["hits"], none["reason"]) == ([], NOTHING_SEARCHED)
+    none = client.post("/v1/search", json={"question": "xylem", "mode": "sparse", "where": {"path": "nowhere"}}).json()
+    assert re.fullmatch(r"No document [^.]+ holds a word of the question\. The folders are: .+\.", none["reason"])
+    assert "reason" not in client.post("/v1/search", json={"question": "bees"}).json()
 
 
 def test_a_batch_is_answered_in_its_order(client: httpx.Client) -> None:

@@ -27,16 +27,17 @@ def need_junit_file(path: Path) -> None:
 
 
 def write_junit(path: Path, name: str, report: RegressionReport) -> None:
-    """Write a test suite of this ``name``: a case a question, a failure for each that does not pass, none skipped.
+    """Write a test suite of this ``name``: a case a question, a failure for each that fails the test, and as skipped those
+    that are not right without failing it.
 
     Characters that XML cannot hold are left out. The time of a case is the mean of all: they are answered together.
     """
-    number = len(report.questions)
+    number, failures = len(report.questions), report.failures
     totals = {
         "tests": str(number),
-        "failures": str(number - report.passing),
+        "failures": str(len(failures)),
         "errors": "0",
-        "skipped": "0",
+        "skipped": str(number - report.passing - len(failures)),
         "time": f"{report.seconds:.3f}",
     }
     root = ElementTree.Element("testsuites", {"name": "oreqa test", **{k: v for k, v in totals.items() if k != "skipped"}})
@@ -52,9 +53,9 @@ def write_junit(path: Path, name: str, report: RegressionReport) -> None:
             },
         )
         if not question.passes:
-            kind = question.outcome.replace(" ", "-")
-            failure = ElementTree.SubElement(case, "failure", {"type": kind, "message": _plain(_message(question))})
-            failure.text = _plain("\n".join(_lines(question)))
+            kind = "failure" if question in failures else "skipped"
+            told = ElementTree.SubElement(case, kind, {"type": question.outcome, "message": _plain(_message(question))})
+            told.text = _plain("\n".join(_lines(question)))
     ElementTree.indent(root)
     write_bytes(path, ElementTree.tostring(root, "utf-8", xml_declaration=True) + b"\n")
 

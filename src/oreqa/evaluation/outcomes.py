@@ -90,6 +90,13 @@ class RegressionReport:
             return self.passing >= self.minimum * len(self.questions) - 1e-9
         return self.is_saved or not any(question.is_worse for question in self.questions)
 
+    @property
+    def failures(self) -> tuple[AskedQuestion, ...]:
+        """The questions that fail the test: those that are worse, or with a ``minimum`` all that do not pass."""
+        if self.passed:
+            return ()
+        return tuple(row for row in self.questions if row.is_worse or (self.minimum is not None and not row.passes))
+
 
 def changes(questions: Sequence[AskedQuestion]) -> Mapping[str, list[AskedQuestion]]:
     """What is worth reading, worst first: questions that are worse than before, new ones that do not pass, those that

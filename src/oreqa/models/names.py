@@ -246,7 +246,7 @@ def find_tokenizer(path: Path) -> Path:
             check_file(path / name)
             return path / name
     if base := (read_config(path).get("oreqa") or {}).get("base"):
-        return find_tokenizer(find_model(str(base)))
+        return find_tokenizer(_find_base(str(base)))
     raise ModelError(f"{path}: tokenizer.json is missing; save the model's fast tokenizer into the folder")
 
 
@@ -261,7 +261,12 @@ def difference_base(path: Path) -> Path | None:
     """The folder of the model from which the one in ``path`` is stored as a difference; None if it is whole."""
     config = read_config(path) if (path / "config.json").is_file() else {}
     base = (config.get("oreqa") or {}).get("difference_from")
-    return find_model(str(base)) if base else None
+    return _find_base(str(base)) if base else None
+
+
+def _find_base(name: str) -> Path:
+    """The folder of the model that another one names as its base: a packaged one, whatever lies in the working directory."""
+    return _PACKAGED.get(name) or find_model(name)
 
 
 def model_fingerprint(path: Path) -> str:

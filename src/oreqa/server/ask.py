@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from oreqa.answer import Answer
-from oreqa.answering.explanation import refusal
+from oreqa.answering.explanation import NOTHING_SEARCHED, refusal
 from oreqa.answering.reply import Reply
 from oreqa.arguments import Conditions, conditions
 from oreqa.as_json import hit_json
@@ -34,6 +34,8 @@ from oreqa.server.schemas import (
     ReplyRow,
     SearchBody,
 )
+
+_NO_WORD = "No document that meets the conditions holds a word of the question."
 
 USUAL_ANSWERS = 3
 """Answers to a question that does not say how many; one where they are promised."""
@@ -80,10 +82,12 @@ def ask_router(
     async def search(body: SearchBody, request: Request) -> Response:
         """The sentences or passages that match a question best."""
         hits, states = await hits_for(body, collections, models, on_reply, partial(_left, request))
-        rows = await run_in_threadpool(hit_rows, hits, linked)
-        return json_response(
-            {"question": body.question, "mode": body.mode, "unit": body.unit, "hits": rows, "generations": states}
-        )
+        row = {"question": body.question, "mode": body.mode, "unit": body.unit, "generations": states}
+        if not hits:
+            note = await run_in_threadpool(folders_note, chosen(collections, body.collection), conditions(body.where))
+            reason = _NO_WORD if body.mode == "sparse" else NOTHING_SEARCHED
+            row["reason"] = " ".join(filter(None, (reason, note)))
+        return json_response({**row, "hits": await run_in_threadpool(hit_rows, hits, linked)})
 
     return router
 

@@ -172,6 +172,7 @@ class RankingRow(BaseModel):
     mode: Mode
     unit: Unit
     hits: list[HitRow]
+    reason: Annotated[str | None, Field(description="why there are no hits")] = None
     generations: dict[str, int]
 
 
