@@ -7,7 +7,8 @@ Run:  python benchmarks/experiments/endx.py --data ../shared/data --set squad --
 Measured are the ranks of each question's right sentences among all of the collection: MRR, R@1 and R@5 as Wang et al.
 (2021, Eq. 14 and 15) define them. The collection is ReQA SQuAD dev, the held-out articles of NQ's file, or MedQuAD's test
 split; with --dev, for choosing settings, the held-out articles of SQuAD's training files (MedQuAD's dev split). A --variant
-is a name, the system that it changes and is compared with, and settings.
+is a name, the system that it changes and is compared with, and settings. With --width the encoders are as wide as that, over
+the principal components of the token embeddings, and read 48 tokens: a fifth of the time, at 96.
 
 The ranks of every run are kept in results/endx/ranks: what stands there, of the same pairs and the same recipe, is neither
 trained nor measured again. The result has all of them.
@@ -20,9 +21,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import random
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -31,14 +31,14 @@ from unittest.mock import patch
 
 import numpy as np
 import torch
+from scipy.stats import ttest_ind
 
-from oreqa.datasets.load import load_paragraphs, load_task, load_training_pairs
+from oreqa.datasets.load import load_training_pairs
 from oreqa.datasets.pairs import Pair, pair_row
-from oreqa.datasets.reqa import ReqaTask, build_reqa, load_boundaries, often_asked_numbers
+from oreqa.datasets.reqa import ReqaTask, often_asked_numbers
 from oreqa.defaults import BASE_ENCODER
-from oreqa.evaluation.metrics import gold_ranks, mean_metrics, paired_difference, question_metrics
+from oreqa.evaluation.metrics import paired_difference
 from oreqa.files import read_jsonl, write_jsonl
-from oreqa.index.encodings import encoder_input
 from oreqa.losses.alignment import PairVectors, alignment_loss
 from oreqa.mining import mine_negatives
 from oreqa.models.encoder.encoder import Encoder
@@ -54,13 +54,11 @@ from oreqa.training.retriever.train import train_retriever
 
 sys.path.append(str(Path(__file__).parents[1]))
 from common import RESULTS, ROOT, commit, mean_and_deviation, report
+from support.small_retrievers import METRICS, SETS, draw_pairs, figures, load_test, narrow_backbone, ranks_of
 
 RECIPES = Path(__file__).parents[2] / "recipes" / "small"
 KEPT = RESULTS / "endx" / "ranks"
-SQUAD = ("extractive/squad-train-pieces.json.gz", "extractive/squad-train-more.json.gz")
-SETS = {"squad": SQUAD, "nq": ("extractive/qed-nq-train.json.gz",), "medquad": ("retrieval/medquad",)}
 ENCODERS = ("bert", "gru", "lstm", "transformer", "rnn")
-METRICS = ("mrr", "r@1", "r@5")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,22 +108,6 @@ SYSTEMS |= {
 }
 
 
-def load_test(data: Path, name: str, dev: bool) -> ReqaTask:
-    """The task that a set is measured on."""
-    if name == "medquad":
-        return load_task(data / SETS[name][0], "dev" if dev else "test")
-    if name == "nq" or dev:
-        return load_task(data / SETS[name][0], held_out=True)
-    boundaries = load_boundaries(data / "squad" / "reqa-squad-dev-sentences.jsonl.gz")
-    return build_reqa(load_paragraphs(data / "squad" / "squad-v1.1-dev.json.gz"), boundaries)
-
-
-def draw_pairs(data: Path, name: str, count: int) -> list[Pair]:
-    """So many pairs of question and answer, all if there are fewer."""
-    pairs = [pair for part in SETS[name] for pair in load_training_pairs(data / part)]
-    return [pairs[number] for number in sorted(random.Random(0).sample(range(len(pairs)), min(count, len(pairs))))]
-
-
 def with_negatives(data: Path, name: str, pairs: Sequence[Pair], work: Path) -> list[Pair]:
     """The pairs with hard negatives."""
     negatives: dict[tuple[str, str], Any] = {}
@@ -137,11 +119,14 @@ def with_negatives(data: Path, name: str, pairs: Sequence[Pair], work: Path) -> 
     return [replace(pair, negatives=negatives[pair.question, pair.positive.answer]) for pair in pairs]
 
 
-def make_recipe(encoder: str, system: System, pairs: Path, seed: int, epochs: int | None) -> RetrieverRecipe:
+def make_recipe(
+    encoder: str, system: System, pairs: Path, seed: int, epochs: int | None, narrow: Path | None
+) -> RetrieverRecipe:
     """The small recipe of an encoder with the settings of a system."""
     file = RECIPES / ("endx-bert.toml" if encoder == "bert" else "endx-gru.toml")
     settings = [*system.settings, f'data=["{pairs}"]', f"seed={seed}", "optimiser.precision=f32"]
     settings += [f"encoder={encoder}"] if encoder != "bert" else []
+    settings += [f"backbone={narrow}", "max_tokens=48"] if narrow else []
     return load_recipe(RetrieverRecipe, file, settings + ([f"epochs={epochs}"] if epochs else []))
 
 
@@ -153,15 +138,8 @@ def labels_teach() -> Iterator[None]:
         apart = 100 * torch.eye(len(cross.questions), device=cross.questions.device)
         return alignment_loss(dual, PairVectors(apart, apart), *rest, **named)
 
-    with patch("oreqa.training.losses.alignment_loss", taught_by_labels):
+    with patch("oreqa.training.retriever.loss.alignment_loss", taught_by_labels):
         yield
-
-
-def ranks_of(task: ReqaTask, encoder: Encoder) -> list[list[float]]:
-    """For each question the ranks of its right sentences."""
-    vectors = np.concatenate([rows[1:] for rows in encoder.encode_passages([encoder_input(p) for p in task.passages])])
-    questions = encoder.encode(list(task.questions))
-    return [gold_ranks(vectors @ question, gold) for question, gold in zip(questions, task.gold, strict=True)]
 
 
 def backbone() -> Encoder:
@@ -176,7 +154,7 @@ def ensure_measured(
     """Train and measure a model, and keep its ranks in ``file``, unless they are there."""
     facts = {**facts, "recipe": recipe.model_dump(mode="json", exclude={"data"})}
     if file.is_file():
-        if facts.items() <= read_kept(file)[0].items():
+        if same_settings(facts, read_kept(file)[0]):
             return
         raise SystemExit(f"{file}: it has the ranks of other pairs or settings; move or remove it")
     if not (out / "run.json").is_file():
@@ -192,15 +170,19 @@ def ensure_measured(
     write_jsonl(file, [facts, *({"ranks": of_question} for of_question in ranks)])
 
 
+def same_settings(facts: Mapping[str, Any], kept: Mapping[str, Any]) -> bool:
+    """Whether a run of these facts is the kept one: keys that recipes had not or have no more stand at their defaults."""
+    shared = {key: value for key, value in facts.items() if key in kept}
+    return all(
+        same_settings(value, kept[key]) if isinstance(value, Mapping) and kept[key] else value == kept[key]
+        for key, value in shared.items()
+    )
+
+
 def read_kept(file: Path) -> tuple[dict[str, Any], list[list[float]]]:
     """The facts of a run, and its ranks."""
     facts, *rows = (row for _, row in read_jsonl(file))
     return facts, [row["ranks"] for row in rows]
-
-
-def figures(ranks: Sequence[Sequence[float]]) -> dict[str, float]:
-    metrics = mean_metrics([question_metrics(of_question) for of_question in ranks])
-    return {name: round(metrics[name], 2) for name in METRICS}
 
 
 def row(runs: Sequence[Sequence[Sequence[float]]]) -> dict[str, list[float]]:
@@ -213,6 +195,15 @@ def reciprocal(runs: Sequence[Sequence[Sequence[float]]]) -> list[float]:
     """Each question's reciprocal rank, the mean over seeds."""
     values: list[float] = np.mean([[1 / of_question[0] for of_question in run] for run in runs], axis=0).tolist()
     return values
+
+
+def over_seeds(theirs: Mapping[int, Any], ours: Mapping[int, Any]) -> float | None:
+    """Welch's p that the MRR of two systems differs, a run a seed; none from fewer than two of each."""
+    if min(len(theirs), len(ours)) < 2:
+        return None
+    return float(
+        ttest_ind(*([figures(run)["mrr"] for run in runs.values()] for runs in (theirs, ours)), equal_var=False).pvalue
+    )
 
 
 def rivals(rival: str | None) -> list[str]:
@@ -253,7 +244,8 @@ def collect(task: ReqaTask, name: str, pairs_sha256: str) -> dict[str, Any]:
             if not (common := sorted(set(of_seed) & set(theirs_of_seed))):
                 continue
             theirs, ours = (reciprocal([of[seed] for seed in common]) for of in (theirs_of_seed, of_seed))
-            differences[f"{key} - {rival}"] = asdict(paired_difference(theirs, ours, 0)) | {"seeds": len(common)}
+            seeds = {"seeds": len(common), "p_over_seeds": over_seeds(theirs_of_seed, of_seed)}
+            differences[f"{key} - {rival}"] = asdict(paired_difference(theirs, ours, 0)) | seeds
             for numbers, table in tables:
                 gain = paired_difference([theirs[number] for number in numbers], [ours[number] for number in numbers], 0)
                 table[f"{key} - {rival}"] = asdict(gain)
@@ -270,9 +262,12 @@ def main() -> None:
     parser.add_argument("--variant", action="append", nargs="+", default=[], help="NAME SYSTEM KEY=VALUE ...")
     parser.add_argument("--pairs", type=int, default=3000)
     parser.add_argument("--epochs", type=int)
+    parser.add_argument("--width", type=int)
     parser.add_argument("--seed", type=int, action="append")
     parser.add_argument("--dev", action="store_true")
     arguments = parser.parse_args()
+    if arguments.width and arguments.encoder and "bert" in arguments.encoder:
+        parser.error("--width: bert is the whole backbone, whose width is its own")
     if arguments.dev and arguments.set == "nq":
         parser.error("--dev: NQ's held-out articles are its test collection; choose settings on another set")
     systems = {name: SYSTEMS[name] for name in arguments.system or ()}
@@ -280,8 +275,10 @@ def main() -> None:
         if base not in SYSTEMS:
             parser.error(f"--variant {name} {base}: there is no such system")
         systems[name] = System(base, (*SYSTEMS[base].settings, *settings), SYSTEMS[base].labels)
-    work, name = arguments.work, arguments.set + ("_dev" if arguments.dev else "")
+    work, name = arguments.work, arguments.set
+    name += (f"_{arguments.width}_wide" if arguments.width else "") + ("_dev" if arguments.dev else "")
     work.mkdir(parents=True, exist_ok=True)
+    narrow = narrow_backbone(BASE_ENCODER, arguments.width, work / f"{arguments.width}-wide") if arguments.width else None
     mined, plain = (work / f"{kind}-{arguments.set}-{arguments.pairs}.jsonl" for kind in ("with-negatives", "pairs"))
     pairs = draw_pairs(arguments.data, arguments.set, arguments.pairs)
     write_jsonl(plain, map(pair_row, pairs))
@@ -294,7 +291,7 @@ def main() -> None:
         for seed in arguments.seed or (0,):
             for key, system in systems.items():
                 kind = mined if "negatives=4" in system.settings else plain
-                recipe = make_recipe(encoder, system, kind, seed, arguments.epochs)
+                recipe = make_recipe(encoder, system, kind, seed, arguments.epochs, narrow)
                 facts = {"encoder": encoder, "system": key, "seed": seed, "pairs_sha256": pairs_sha256}
                 facts |= {"rival": system.rival, "settings": list(system.settings)}
                 if kind is mined:

@@ -19,21 +19,50 @@ KernelKind = Literal["inner", "gaussian"]
 @dataclass(frozen=True, slots=True)
 class Kernel:
     """How near two vectors are: ``scale`` times their inner product (Eq. 10), or times exp(-squared distance / width)
-    (Eq. 9), whose ``width`` the paper calls 2σ². The scale is an inverse temperature; the paper has none (1)."""
+    (Eq. 9), whose ``width`` the paper calls 2σ². The scale is an inverse temperature; the paper has none (1).
+
+    Without a ``width`` it is the median of the squared distances between vectors of different pairs (the median heuristic).
+    """
 
     kind: KernelKind
-    width: float
+    width: float | None
     scale: float
 
-    def __call__(self, rows: Tensor, columns: Tensor) -> Tensor:
-        """``[N, D]`` and ``[M, D]`` to ``[N, M]`` float32, under autocast, too."""
+    def __call__(self, rows: Tensor, columns: Tensor, blank: Tensor | None = None) -> Tensor:
+        """The kernel of ``rows`` and ``columns`` ``[N, D]`` of the same pairs: ``[N, N]`` float32, under autocast, too.
+
+        Pairs that are ``blank`` (bool, ``[N]``) count for no median."""
         with torch.autocast(rows.device.type, enabled=False):
             rows, columns = rows.float(), columns.float()
             values = rows @ columns.T
             if self.kind == "gaussian":
-                squares = rows.square().sum(1)[:, None] + columns.square().sum(1) - 2 * values
-                values = torch.exp(-squares.clamp(min=0) / self.width)
+                squares = (rows.square().sum(1)[:, None] + columns.square().sum(1) - 2 * values).clamp(min=0)
+                values = torch.exp(-squares / (_median_width(squares, blank) if self.width is None else self.width))
             return self.scale * values
+
+
+def _median_width(squares: Tensor, blank: Tensor | None) -> Tensor:
+    """The median of the squared distances ``[N, N]`` off the diagonal, above 0."""
+    apart = ~torch.eye(len(squares), dtype=torch.bool, device=squares.device)
+    if blank is not None:
+        apart &= ~(blank[:, None] | blank)
+    distances = squares.detach()[apart]
+    return distances.median().clamp(min=1e-6) if len(distances) else squares.new_ones(())
+
+
+@dataclass(frozen=True, slots=True)
+class RoleKernels:
+    """An encoder's kernels, a pair of roles each (Eq. 7 and 8). ``answer_question`` is that of p(answer | question)."""
+
+    answer_question: Kernel
+    question_answer: Kernel
+    question_question: Kernel
+    answer_answer: Kernel
+
+    @classmethod
+    def alike(cls, kernel: Kernel) -> RoleKernels:
+        """The same kernel for all pairs of roles."""
+        return cls(kernel, kernel, kernel, kernel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +100,8 @@ def alignment_loss(
     dual: PairVectors,
     cross: PairVectors,
     weights: AlignmentWeights,
-    kernel: Kernel,
+    dual_kernels: RoleKernels,
+    cross_kernels: RoleKernels,
     *,
     anchors: Tensor | None = None,
     anchor_weights: Tensor | None = None,
@@ -90,19 +120,21 @@ def alignment_loss(
     """
     loss = dual.questions.new_zeros((), dtype=torch.float32)
 
-    def logs(centres: Tensor, others: Tensor) -> Tensor:
-        similarities = kernel(centres if anchors is None else centres[anchors], others)
+    def logs(kernel: Kernel, centres: Tensor, others: Tensor) -> Tensor:
+        similarities = kernel(centres, others, blank)
+        similarities = similarities if anchors is None else similarities[anchors]
         return (similarities if blank is None else similarities.masked_fill(blank, -1e9)).log_softmax(1)
 
-    for weight, of_cross, of_dual in (
-        (weights.answer_question, (cross.questions, cross.answers), (dual.questions, dual.answers)),
-        (weights.question_answer, (cross.answers, cross.questions), (dual.answers, dual.questions)),
-        (weights.question_question, (cross.questions, cross.questions), (dual.questions, dual.questions)),
-        (weights.answer_answer, (cross.answers, cross.answers), (dual.answers, dual.answers)),
+    for pair, of_cross, of_dual in (
+        ("answer_question", (cross.questions, cross.answers), (dual.questions, dual.answers)),
+        ("question_answer", (cross.answers, cross.questions), (dual.answers, dual.questions)),
+        ("question_question", (cross.questions, cross.questions), (dual.questions, dual.questions)),
+        ("answer_answer", (cross.answers, cross.answers), (dual.answers, dual.answers)),
     ):
+        weight = getattr(weights, pair)
         if not weight:
             continue
-        target, learned = logs(*of_cross), logs(*of_dual)
+        target, learned = logs(getattr(cross_kernels, pair), *of_cross), logs(getattr(dual_kernels, pair), *of_dual)
         divergence = (target.exp() * (target - learned)).sum(1)
         loss = loss + weight * (divergence if anchor_weights is None else anchor_weights * divergence).mean()
     return loss

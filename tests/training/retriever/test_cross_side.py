@@ -19,7 +19,7 @@ from transformers import AutoConfig, BertConfig  # noqa: E402
 
 from oreqa.datasets.pairs import Candidate, Pair, pair_row  # noqa: E402
 from oreqa.errors import InputError  # noqa: E402
-from oreqa.losses.alignment import AlignmentWeights, Kernel, PairVectors, alignment_loss  # noqa: E402
+from oreqa.losses.alignment import AlignmentWeights, Kernel, PairVectors, RoleKernels, alignment_loss  # noqa: E402
 from oreqa.losses.retrieval import weighted_softmax  # noqa: E402
 from oreqa.models.encoder.folder import read_encoder_folder  # noqa: E402
 from oreqa.models.names import model_fingerprint  # noqa: E402
@@ -137,18 +137,44 @@ def test_a_pair_is_encoded_as_if_it_were_alone(tiny: Path, context: str, setting
     torch.testing.assert_close(vectors[2], expected, atol=1e-5, rtol=0)
 
 
+INNER_5, GAUSSIAN_3 = (RoleKernels.alike(kernel) for kernel in (Kernel("inner", 1.0, 5.0), Kernel("gaussian", 3.0, 20.0)))
+
+
 @pytest.mark.parametrize("risen", [0, 1, 4, 9])
 @pytest.mark.parametrize(
-    ("weights", "settings", "kernel"),
+    ("weights", "settings", "of_dual", "of_cross"),
     [
-        ([1.0, 1.0, 1.0], {"scale": 5.0}, Kernel("inner", 1.0, 5.0)),
-        ([1.0, 0.25, 0.5], {}, Kernel("inner", 1.0, 20.0)),
-        ([1.0, 1.0, 1.0], {"kernel": "gaussian", "width": 3.0}, Kernel("gaussian", 3.0, 20.0)),
+        ([1.0, 1.0, 1.0], {"scale": 5.0}, INNER_5, INNER_5),
+        ([1.0, 0.25, 0.5], {}, RoleKernels.alike(Kernel("inner", 1.0, 20.0)), RoleKernels.alike(Kernel("inner", 1.0, 20.0))),
+        ([1.0, 1.0, 1.0], {"kernel": "gaussian", "width": 3.0}, GAUSSIAN_3, GAUSSIAN_3),
+        (
+            [1.0, 1.0, 1.0],
+            {"scale": 5.0, "cross_scale": [5, 6, 7, 8.5]},
+            INNER_5,
+            RoleKernels(*(Kernel("inner", 1.0, scale) for scale in (5.0, 6.0, 7.0, 8.5))),
+        ),
+        (
+            [1.0, 1.0, 1.0],
+            {"kernel": "gaussian", "width": "median", "cross_width": 3},
+            RoleKernels.alike(Kernel("gaussian", None, 20.0)),
+            GAUSSIAN_3,
+        ),
+        (
+            [1.0, 1.0, 1.0],
+            {"kernel": "gaussian", "width": 3.0, "cross_width": [1, 2, 4, 5]},
+            GAUSSIAN_3,
+            RoleKernels(*(Kernel("gaussian", width, 20.0) for width in (1.0, 2.0, 4.0, 5.0))),
+        ),
     ],
-    ids=["gold", "silver", "gaussian"],
+    ids=["gold", "silver", "gaussian", "scales", "median", "widths"],
 )
 def test_the_loss_is_the_three_parts(
-    tiny: Path, risen: int, weights: list[float], settings: dict[str, object], kernel: Kernel
+    tiny: Path,
+    risen: int,
+    weights: list[float],
+    settings: dict[str, object],
+    of_dual: RoleKernels,
+    of_cross: RoleKernels,
 ) -> None:
     shares = {"dual_share": 0.3, "cross_share": 0.2, "share": 0.7, "ramp_epochs": 2}
     terms = {"answer_question": 0.5, "question_answer": 0.25, "question_question": 3.0, "answer_answer": 2.0}
@@ -169,7 +195,7 @@ def test_the_loss_is_the_three_parts(
     cross_loss = weighted_softmax(cross.questions, cross.answers, torch.arange(3), batch["weights"], no_other, recipe.scale)
     alphas = AlignmentWeights(*(value * min(1.0, risen / 4) for value in terms.values()))
     dual = PairVectors(vectors["questions"][:, 0], answers)
-    geometry = alignment_loss(dual, cross, alphas, kernel, anchor_weights=batch["weights"])
+    geometry = alignment_loss(dual, cross, alphas, of_dual, of_cross, anchor_weights=batch["weights"])
     expected = 0.3 * dual_loss + 0.2 * float(cross_loss.detach()) + 0.7 * float(geometry.detach())
     assert value == pytest.approx(expected, rel=1e-5)
     assert (float(geometry.detach()) == 0) == (risen == 0)
@@ -275,6 +301,9 @@ def test_the_exported_folder_has_the_dual_encoder_alone(tiny: Path, tmp_path: Pa
         (["alignment.hops=1"], "there is no key alignment.hops; did you mean hops"),
         (["alignment.width=3"], "width = 3.0 would be ignored: it needs kernel=gaussian"),
         (["alignment.width=0"], "alignment.width=0: it must be greater than 0"),
+        (["alignment.cross_width=2"], "cross_width = 2.0 would be ignored: it needs kernel=gaussian"),
+        (["alignment.cross_scale=[1, 2]"], "it must be one number, or a list of four"),
+        (["alignment.share=0", "alignment.cross_scale=2"], "cross_scale = 2.0 would be ignored: it needs share above 0"),
         (
             ["alignment.cross_share=0"],
             "cross_share = 0 leaves the cross-encoder as it begins: set it above 0, or detach=false",

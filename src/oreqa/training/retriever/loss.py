@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from sentence_transformers.base.losses.gradcache import RandContext
 from torch import Tensor
 
-from oreqa.losses.alignment import AlignmentWeights, Kernel, PairVectors, alignment_loss
+from oreqa.losses.alignment import AlignmentWeights, Kernel, PairVectors, RoleKernels, alignment_loss
 from oreqa.losses.retrieval import RetrieverVectors, weighted_softmax
 from oreqa.losses.variational import variational_loss
 from oreqa.training.distributed import gather_padded
 from oreqa.training.loop import TensorBatch
 from oreqa.training.retriever.collator import INPUTS
 from oreqa.training.retriever.model import RetrieverModel
-from oreqa.training.retriever.recipe import Alignment, Variational
+from oreqa.training.retriever.recipe import Alignment, OfRoles, Variational
 
 PASSAGE_WEIGHT = 0.37
 """Weight of a passage's own vector in those of its sentences (late chunking)."""
@@ -157,7 +157,7 @@ class RetrievalLoss:
             of_dual,
             of_cross.detached() if alignment.detach else of_cross,
             terms.times(self._ramp(alignment.ramp_epochs)),
-            Kernel(alignment.kernel, alignment.width, self._scale if alignment.scale is None else alignment.scale),
+            *_kernels(alignment, self._scale),
             anchors=anchors,
             anchor_weights=weights,
             blank=texts < 0,
@@ -186,6 +186,28 @@ class RetrievalLoss:
     def _ramp(self, epochs: float) -> float:
         """The share of its full value of a weight that rises linearly over so many epochs."""
         return min(1.0, float(self._model.batches) / (self._epoch_batches * epochs)) if epochs else 1.0
+
+
+def _kernels(alignment: Alignment, scale: float) -> tuple[RoleKernels, RoleKernels]:
+    """The kernels of the dual encoder and of the cross-encoder; ``scale`` is the recipe's."""
+    dual_scale = scale if alignment.scale is None else alignment.scale
+    cross_scale = dual_scale if alignment.cross_scale is None else alignment.cross_scale
+    cross_width = alignment.width if alignment.cross_width is None else alignment.cross_width
+    both = (alignment.width, dual_scale), (cross_width, cross_scale)
+    dual, cross = (
+        RoleKernels(*(Kernel(alignment.kernel, *values) for values in zip(_widths(width), _of_roles(scale), strict=True)))
+        for width, scale in both
+    )
+    return dual, cross
+
+
+def _widths(width: OfRoles | Literal["median"]) -> tuple[float | None, ...]:
+    return (None,) * 4 if width == "median" else _of_roles(width)
+
+
+def _of_roles(value: OfRoles) -> tuple[float, ...]:
+    """A value for each pair of roles."""
+    return value if isinstance(value, tuple) else (value,) * 4
 
 
 def _answering(texts: Tensor, batch: TensorBatch) -> Tensor:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from oreqa.defaults import BASE_ENCODER
 from oreqa.models.encoder.folder import NewEncoder
@@ -23,6 +23,15 @@ RoundOrder = Literal["distinct", "clusters"]
 Positive = Annotated[float, Field(gt=0)]
 
 
+def _four(value: object) -> object:
+    if isinstance(value, list | tuple) and len(value) != 4:
+        raise ValueError("it must be one number, or a list of four, one for each pair of roles")
+    return value
+
+
+OfRoles = Annotated[Positive | tuple[Positive, Positive, Positive, Positive], BeforeValidator(_four)]
+"""A value for all pairs of roles, or one for each, in the order of _TERMS."""
+
 _TERMS = ("answer_question", "question_answer", "question_question", "answer_answer")
 
 
@@ -37,10 +46,17 @@ class Alignment(RecipeTable):
     """Weight of the alignment."""
     kernel: Literal["inner", "gaussian"] = "inner"
     """How near two vectors are: by their inner product (inner), or by their distance (gaussian)."""
-    width: Positive = 1.0
-    """The width 2σ² of the Gaussian kernel."""
-    scale: Positive | None = None
-    """The kernel is multiplied by it before the softmax: the inverse temperature; without it, the recipe's scale."""
+    width: OfRoles | Literal["median"] = 1.0
+    """The width 2σ² of the Gaussian kernel: one for all pairs of roles; a list of four: for the answers around a question,
+    the questions around an answer, the questions around a question, the answers around an answer; or, for each of them,
+    the median of the batch's squared distances (median)."""
+    cross_width: OfRoles | Literal["median"] | None = None
+    """The same of the cross-encoder; without it, that of the dual encoder."""
+    scale: OfRoles | None = None
+    """The kernel is multiplied by it before the softmax: the inverse temperature, or a list of four, as for width; without
+    it, the recipe's scale."""
+    cross_scale: OfRoles | None = None
+    """The same of the cross-encoder: higher than scale, only its nearest neighbours are taught; without it, scale."""
     answer_question: NonNegative = 0.5
     """Weight of the term of the answers around a question."""
     question_answer: NonNegative = 0.5
@@ -68,9 +84,10 @@ class Alignment(RecipeTable):
             raise ValueError(
                 "cross_share = 0 leaves the cross-encoder as it begins: set it above 0, or detach=false and share above 0"
             )
-        for key in ("kernel", "width", "scale", *_TERMS, "ramp_epochs", "detach"):
+        for key in ("kernel", "width", "cross_width", "scale", "cross_scale", *_TERMS, "ramp_epochs", "detach"):
             self._refuse_ignored(key, self.share > 0, "share above 0")
-        self._refuse_ignored("width", self.kernel == "gaussian", "kernel=gaussian")
+        for key in ("width", "cross_width"):
+            self._refuse_ignored(key, self.kernel == "gaussian", "kernel=gaussian")
         return self
 
 
