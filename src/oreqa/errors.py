@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-INSTALL_TRAIN = "in oreqa's folder, run: pip install -c constraints.txt '.[train]'"
-"""The command that installs the training extra; the constraints choose torch's build for the CPU."""
+INSTALL_TRAIN = "pip install 'oreqa[train]'"
+"""The command that installs what training needs."""
 
-INSTALL_SERVE = "in oreqa's folder, run: pip install -c constraints.txt '.[serve]'"
+INSTALL_SERVE = "pip install 'oreqa[serve]'"
 """The command that installs what the server needs."""
 
 

@@ -30,6 +30,7 @@ def test_the_subject_of_a_question(question: str, about: str) -> None:
     ("before", "question", "completed"),
     [
         (WARRANTY, "And what does it cover?", "what does the warranty of the TX-5 cover?"),
+        (WARRANTY, "What about it?", WARRANTY),
         (WARRANTY, "What about the TX-7?", "How long is the warranty of the TX-7?"),
         (WARRANTY, "how about the TX-7", "How long is the warranty of the TX-7?"),
         (WARRANTY, "Who signs it?", "Who signs the warranty of the TX-5?"),

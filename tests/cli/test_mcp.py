@@ -73,7 +73,7 @@ def test_without_the_extra_the_error_says_how_to_install_it(kb: Path) -> None:
     code = f"import sys; sys.modules['mcp'] = None\nfrom oreqa.cli import app; app(['mcp', '--index', {str(kb)!r}])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "(mcp is not installed): in oreqa's folder, run: pip install -c constraints.txt '.[serve]'" in done.stderr
+    assert "(mcp is not installed): pip install 'oreqa[serve]'" in done.stderr
 
 
 def test_help_imports_no_part_of_the_server() -> None:

@@ -133,7 +133,7 @@ def test_without_the_extra_the_error_says_how_to_install_it(kb: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
     assert "the server needs the serve extra (fastapi is not installed)" in done.stderr
-    assert "pip install -c constraints.txt '.[serve]'" in done.stderr
+    assert "pip install 'oreqa[serve]'" in done.stderr
 
 
 def test_other_commands_import_no_part_of_the_server(kb: Path, fitted_reader: Path) -> None:

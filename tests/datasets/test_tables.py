@@ -26,6 +26,8 @@ def write(folder: Path, name: str, data: str | bytes) -> Path:
         ("Q.CSV.gz", gzip.compress(b'question,answer\n"Who, then?",Ada|Ada L.\nWhy?,\n', mtime=0)),
         ("q.csv", "question;answer\r\nWho, then?;Ada|Ada L.\r\nWhy?;\r\n".encode("utf-16")),
         ("q.csv", 'answer,unused,question\nAda|Ada L.,x,"Who, then?"\n,y,Why?\n,,\n'),
+        ("q.csv", "Frage;Antwort\nWho, then?;Ada|Ada L.\nWhy?;\n"),
+        ("q.csv", 'Question,Réponse\n"Who, then?",Ada|Ada L.\nWhy?,\n'),
     ],
 )
 def test_a_header_names_the_columns_of_all_common_forms_of_tables(tmp_path: Path, name: str, data: str | bytes) -> None:
@@ -66,7 +68,7 @@ def test_a_workbook_is_its_first_sheet(tmp_path: Path) -> None:
         ('question,answer\n"Wh\no?",Ada\nWhy?\n', ", line 4: it has 1 of 2 cells"),
         ("question,answer\n,Ada\n", ", line 2: its question is empty"),
         ('question,answer\n"Who?,Ada\n', ": line 2 opens a quote that is never closed"),
-        ("question,answer,expected\n", ", line 1: two of its columns are named answers or answer or expected"),
+        ("question,answer,expected\n", ", line 1: its columns answer and expected mean the same; rename all but one"),
         ("a,b,c\n", ", line 1: none of its 3 columns is named question"),
         ("question\nWho?\n", ", line 2: it has neither answers nor a pattern"),
         ("question,answer\nWho?,['a' 'b']\n", ", line 2: its list of answers has no commas"),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from oreqa.errors import InputError
+from oreqa.errors import InputError, OreqaError
 from oreqa.integrations.transformers import QuestionAnsweringPipeline, pipeline
 
 QUESTION, CONTEXT = "How many hearts does an octopus have?", "An octopus has three hearts. Its blood is blue."
@@ -90,3 +90,9 @@ def test_other_tasks_and_examples_are_refused(qa: QuestionAnsweringPipeline, tin
         pipeline(model=tiny_reader, tokenizer="x")
     with pytest.raises(InputError, match="example 1 is a dict, not a mapping of question and context"):
         qa({"question": QUESTION})
+
+
+@pytest.mark.parametrize("device", [[1], "tpu", 7])
+def test_a_device_that_is_none_is_refused(tiny_reader: Path, device: Any) -> None:
+    with pytest.raises(OreqaError, match="device"):
+        pipeline(model=tiny_reader, device=device)

@@ -121,6 +121,8 @@ def completed_question(question: str, before: str, answer: str = "") -> str | No
     if not about or not any(map(str.isalnum, _OPENER.sub("", question))):
         return None
     if (match := _ABOUT.match(question)) is not None:
+        if match["other"].casefold() in _PRONOUNS | _DEMONSTRATIVES:
+            return before
         return _in_place(before, match["other"]) or _with_subject(before, about, match["other"])
     match = _BARE.match(question)
     if match is not None and _words(match["other"])[0].low not in _ASKING:

@@ -155,7 +155,7 @@ class _Training(Command):
             from oreqa.training.recipe_keys import recipe_tables
             from oreqa.training.train import RECIPES
         except ImportError:  # the base install has no pydantic
-            say(f"The keys of the recipe are listed here once the train extra is installed; {INSTALL_TRAIN}")
+            say(f"The keys of the recipe are listed here once the train extra is installed: {INSTALL_TRAIN}")
             return
         from oreqa.cli.console import Console
         from oreqa.cli.help import recipe_table

@@ -28,7 +28,15 @@ COLUMN_NAMES: Mapping[str, tuple[str, ...]] = {
 """The columns that have several names."""
 
 _OTHERS = ("id", "pattern", "document", "collection", "kind", "title")
-_COLUMNS = {name: column for column, names in COLUMN_NAMES.items() for name in names} | {name: name for name in _OTHERS}
+_TRANSLATED = {
+    "question": ("frage", "fragen", "pregunta", "domanda", "pergunta", "vraag"),
+    "answers": ("antwort", "antworten", "réponse", "respuesta", "risposta", "resposta", "antwoord"),
+}
+"""The same in German, French, Spanish, Italian, Portuguese and Dutch: tables in these languages have such headers."""
+
+_COLUMNS = {name: name for name in _OTHERS} | {
+    name: column for names_of in (COLUMN_NAMES, _TRANSLATED) for column, names in names_of.items() for name in names
+}
 
 _WITHOUT_COMMA = re.compile(r"""['"]\s+['"]""")  # how numpy prints arrays
 
@@ -131,7 +139,8 @@ def _named(row: list[str], where: str) -> list[str]:
         return []
     for column in COLUMN_NAMES:
         if columns.count(column) > 1:
-            raise InputError(f"{where}: two of its columns are named {' or '.join(COLUMN_NAMES[column])}; rename one")
+            same = [cell for cell in row if _COLUMNS.get(cell.casefold()) == column]
+            raise InputError(f"{where}: its columns {' and '.join(same)} mean the same; rename all but one")
     return columns
 
 

@@ -38,7 +38,7 @@ def pipeline(
     """
     if task != "question-answering":
         raise InputError(f"there is no pipeline {task!r} here: the task is question-answering")
-    name = {None: "cpu", -1: "cpu", 0: "cuda", "cuda:0": "cuda"}.get(device, device)
+    name = {"None": "cpu", "-1": "cpu", "0": "cuda", "cuda:0": "cuda"}.get(str(device), device)
     _settings({}, settings)
     return QuestionAnsweringPipeline(Reader(DEFAULT_READER if model is None else model, device=str(name)), settings)
 

@@ -143,7 +143,7 @@ def _check_architecture(path: Path, config: Mapping[str, Any], kind: str) -> Non
     if not is_built(config):
         if find_spec("transformers") is None:
             model_type = config.get("model_type")
-            raise ModelError(f"oreqa does not build the model type {model_type!r}; to convert it, {INSTALL_TRAIN}")
+            raise ModelError(f"oreqa does not build the model type {model_type!r}; to convert it: {INSTALL_TRAIN}")
         return
     from oreqa.models.graph.architectures import check_architecture  # OpenVINO takes a while to import
 
