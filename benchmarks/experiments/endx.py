@@ -285,7 +285,7 @@ def main() -> None:
     if any("negatives=4" in system.settings for system in systems.values()) and not mined.is_file():
         write_jsonl(mined, map(pair_row, with_negatives(arguments.data, arguments.set, pairs, work)))
     task, pairs_sha256 = load_test(arguments.data, arguments.set, arguments.dev), data_hash([plain])
-    before = figures(ranks_of(task, backbone()))
+    before = None if narrow else figures(ranks_of(task, backbone()))
     print("the backbone as it is", before, flush=True)
     for encoder in arguments.encoder or ("gru",):
         for seed in arguments.seed or (0,):

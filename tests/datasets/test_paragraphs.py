@@ -7,7 +7,17 @@ from pathlib import Path
 import pytest
 
 from oreqa.datasets.pairs import load_pairs
-from oreqa.datasets.paragraphs import Gold, Paragraph, Question, load_mrqa, load_squad, readable_title, save_squad
+from oreqa.datasets.paragraphs import (
+    Gold,
+    Paragraph,
+    Question,
+    load_mrqa,
+    load_squad,
+    readable_title,
+    save_squad,
+    whole_passages,
+)
+from oreqa.datasets.reqa import build_reqa
 from oreqa.errors import InputError
 
 TEXT = "The café is open. 😀 It shuts at six."
@@ -83,6 +93,46 @@ def test_mrqa_with_every_detected_span(tmp_path: Path) -> None:
     ]
     (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in rows).encode()))
     assert load_mrqa(tmp_path / "a.jsonl.gz") == PARAGRAPHS
+
+
+@pytest.mark.parametrize(
+    ("name", "context", "answer", "sentences"),
+    [
+        (
+            "NewsQA",
+            "NEW DELHI, India (CNN) -- A court found him guilty. He was sentenced to death on Monday.",
+            "death",
+            ["NEW DELHI, India (CNN) -- A court found him guilty.", "He was sentenced to death on Monday."],
+        ),
+        (
+            "HotpotQA",
+            "[PAR] [TLE] Ada Lovelace [SEP] She wrote a program. She was a countess. [PAR] [TLE] Paris [SEP] It is a city.",
+            "countess",
+            ["Ada Lovelace", "She wrote a program.", "She was a countess.", "Paris", "It is a city."],
+        ),
+        (
+            "TriviaQA-web",
+            "[DOC] [TLE] England - Wikitravel [PAR] England is green. [DOC] [TLE] Wales [PAR] Wales is wet.",
+            "wet",
+            ["England - Wikitravel", "England is green.", "Wales", "Wales is wet."],
+        ),
+    ],
+)
+def test_the_published_forms_of_mrqa(tmp_path: Path, name: str, context: str, answer: str, sentences: list[str]) -> None:
+    """The marks between paragraphs are no words of a sentence, and offsets stay."""
+    start = context.index(answer)
+    span = {"text": answer, "char_spans": [[start, start + len(answer) - 1]], "token_spans": [[0, 0]]}
+    asked = {"qid": "q", "question": "what", "question_tokens": [], "answers": [answer], "detected_answers": [span]}
+    rows = [{"header": {"dataset": name, "split": "dev"}}, {"context": context, "context_tokens": [], "qas": [asked]}]
+    (tmp_path / "dev.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (paragraph,) = load_mrqa(tmp_path / "dev.jsonl")
+    assert len(paragraph.text) == len(context)
+    assert paragraph.questions[0].answers == (Gold(answer, start),)
+    (passage,) = whole_passages([paragraph])
+    assert [sentence.text.strip() for sentence in passage.sentences] == sentences
+    task = build_reqa([paragraph])
+    (gold,) = task.gold[0]
+    assert answer in sentences[gold]
 
 
 def test_lines_that_are_neither_mrqas_nor_questions(tmp_path: Path) -> None:

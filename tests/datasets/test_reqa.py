@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 
@@ -40,6 +41,38 @@ def test_boundaries_from_a_file(tmp_path: Path) -> None:
         build_reqa([paragraph("B")], load_boundaries(file))
     with pytest.raises(InputError, match="is outside paragraph 0 of 'A'"):
         build_reqa([Paragraph("A", "short", ())], load_boundaries(file))
+
+
+MULTIREQA = ("SearchQA", "TriviaQA", "HotpotQA", "SQuAD", "NaturalQuestions", "BioASQ", "RelationExtraction", "TextbookQA")
+QID, NEXT_QID = "0c9d3b7a2f4e45d8b6a1c2d3e4f50617", "b7f1"
+
+
+@pytest.mark.parametrize("name", MULTIREQA)
+def test_multireqa_bounds_sentences_by_the_ids_of_questions(tmp_path: Path, name: str) -> None:
+    """Paragraphs of MRQA have no titles; a candidate names one of the questions about its paragraph."""
+    mrqa, candidates = tmp_path / f"{name}.jsonl", tmp_path / "candidates.json"
+
+    def line(text: str, qid: str, asked: str, start: int, end: int) -> str:
+        answer = {"text": text[start : end + 1], "char_spans": [[start, end]], "token_spans": [[0, 0]]}
+        asks = {"id": "x", "qid": qid, "question": asked, "answers": [answer["text"]], "detected_answers": [answer]}
+        other = {"id": "y", "qid": qid + "f", "question": asked + " then", "answers": [], "detected_answers": []}
+        return json.dumps({"id": "", "context": text, "context_tokens": [], "qas": [other, asks]}) + "\n"
+
+    header = json.dumps({"header": {"dataset": name, "split": "dev"}}) + "\n"
+    mrqa.write_text(header + line(TEXT, QID, "who is gone", 27, 31) + line("A b. C d.", NEXT_QID, "what", 0, 0))
+    rows = [(QID, "0_0", 0, 26), (QID, "0_1", 27, 41), (NEXT_QID, "0_0", 0, 4), (NEXT_QID, "0_1", 5, 9)]
+    candidates.write_text(
+        "".join(
+            json.dumps({"candidate_id": f"{name}_{qid}/_{place}", "response_start": start, "response_end": end}) + "\n"
+            for qid, place, start, end in rows
+        )
+    )
+    task = build_reqa(load_paragraphs(mrqa), load_boundaries(candidates))
+    assert task.candidates == 4
+    assert dict(zip(task.questions, task.gold, strict=True)) == {"who is gone": (1,), "what": (2,)}
+    candidates.write_text(json.dumps({"candidate_id": f"{name}_{QID}_0_0", "response_start": 0, "response_end": 26}) + "\n")
+    with pytest.raises(InputError, match="lack paragraph 1"):
+        build_reqa(load_paragraphs(mrqa), load_boundaries(candidates))
 
 
 @pytest.mark.slow

@@ -35,7 +35,21 @@ class _StoppedError(Exception):
     """Ctrl-C in the command of this name, or an error that typer would mistake for it, which is then the cause."""
 
 
-_KEEPING_NOTHING = ("ask", "chat", "search", "serve", "mcp", "show", "check", "compare", "marks", "test", "remove", "open")
+_KEEPING_NOTHING = (
+    "ask",
+    "chat",
+    "search",
+    "serve",
+    "mcp",
+    "show",
+    "check",
+    "compare",
+    "data",
+    "marks",
+    "test",
+    "remove",
+    "open",
+)
 """Commands that begin anew when they are run again."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
@@ -16,6 +17,9 @@ from oreqa.files import need, need_id, optional, read_json, read_jsonl, write_js
 
 HELD_OUT_ARTICLES = 10
 """One article in this many is held out of all training, for tuning and calibration."""
+
+_MARK = re.compile(r"\[(?:DOC|PAR|TLE|SEP)\]")
+"""What stands between the documents, titles and paragraphs of MRQA's HotpotQA, TriviaQA and SearchQA."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,10 @@ def _golds(row: Any, name: str, where: str) -> tuple[Gold, ...]:
 
 
 def load_mrqa(path: Path) -> list[Paragraph]:
-    """Read an MRQA file, with every detected span of each answer. Raises InputError that names the malformed line."""
+    """Read an MRQA file, with every detected span of each answer. The marks between paragraphs become blank lines.
+
+    Raises InputError that names the malformed line.
+    """
     paragraphs = []
     for number, row in read_jsonl(path):
         if "header" in row:
@@ -97,7 +104,7 @@ def load_mrqa(path: Path) -> list[Paragraph]:
             raise InputError(f"{where}: a list of questions has no paragraphs, which this needs: give a SQuAD or MRQA file")
         if "context" not in row:
             raise InputError(f"{where}: it has neither 'context', as MRQA's lines, nor 'question', as a list of questions")
-        text = need(row, "context", str, where)
+        text = _MARK.sub(lambda mark: "\n\n".ljust(len(mark[0])), need(row, "context", str, where))
         questions = []
         for q, entry in enumerate(need(row, "qas", list, where)):
             at = f"{where}, question {q}"

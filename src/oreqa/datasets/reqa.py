@@ -7,6 +7,7 @@ sentences in which one of its answers starts; identical questions are merged.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -18,6 +19,12 @@ from oreqa.datasets.beir import Beir
 from oreqa.datasets.paragraphs import Paragraph, readable_title
 from oreqa.errors import InputError
 from oreqa.files import need, read_jsonl
+
+_CANDIDATE = re.compile(r"(?:[A-Z][A-Za-z-]*_)?(?P<question>.+?)(?:/?_\d+_\d+)?")
+"""The id of a candidate of MultiReQA: the name of the set, the id of a question in MRQA, and places."""
+
+Boundaries = Mapping[tuple[str, int] | str, Sequence[Range]]
+"""Sentences of a paragraph, by the title of its article and its number there, or by the id of a question about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,19 +41,25 @@ class ReqaTask:
         return sum(len(passage.sentences) for passage in self.passages)
 
 
-def load_boundaries(path: Path) -> dict[tuple[str, int], list[Range]]:
-    """Read sentence boundaries, rows ``{title, paragraph, start, end}``, by article title and paragraph number from 0."""
-    ranges: dict[tuple[str, int], list[Range]] = {}
+def load_boundaries(path: Path) -> Boundaries:
+    """Read sentence boundaries: rows ``{title, paragraph, start, end}``, by article title and paragraph number from 0; or
+    MultiReQA's ``{candidate_id, response_start, response_end}``, by the id of a question of MRQA."""
+    ranges: dict[tuple[str, int] | str, set[Range]] = {}
     for number, row in read_jsonl(path):
         where = f"{path}, line {number}"
-        key = need(row, "title", str, where), need(row, "paragraph", int, where)
-        ranges.setdefault(key, []).append((need(row, "start", int, where), need(row, "end", int, where)))
+        if "candidate_id" in row:
+            match = _CANDIDATE.fullmatch(need(row, "candidate_id", str, where))
+            if match is None:
+                raise InputError(f"{where}: its candidate_id is empty")
+            sentence = need(row, "response_start", int, where), need(row, "response_end", int, where)
+            ranges.setdefault(match["question"], set()).add(sentence)
+        else:
+            key = need(row, "title", str, where), need(row, "paragraph", int, where)
+            ranges.setdefault(key, set()).add((need(row, "start", int, where), need(row, "end", int, where)))
     return {key: sorted(sentences) for key, sentences in ranges.items()}
 
 
-def build_reqa(
-    paragraphs: Sequence[Paragraph], boundaries: dict[tuple[str, int], list[Range]] | None = None, language: str = "en"
-) -> ReqaTask:
+def build_reqa(paragraphs: Sequence[Paragraph], boundaries: Boundaries | None = None, language: str = "en") -> ReqaTask:
     """Build the task from sentence ``boundaries``, or without them by splitting the sentences here.
 
     Raises InputError if a paragraph has no boundaries, or boundaries outside its text.
@@ -70,11 +83,10 @@ def build_reqa(
     return ReqaTask(tuple(passages), tuple(questions), gold)
 
 
-def _paragraph_boundaries(
-    boundaries: dict[tuple[str, int], list[Range]], title: str, number: int, paragraph: Paragraph
-) -> list[Range]:
-    sentences = boundaries.get((title, number))
-    if sentences is None:
+def _paragraph_boundaries(boundaries: Boundaries, title: str, number: int, paragraph: Paragraph) -> Sequence[Range]:
+    of_questions = {sentence for question in paragraph.questions for sentence in boundaries.get(question.id, ())}
+    sentences = boundaries.get((title, number)) or sorted(of_questions)
+    if not sentences:
         raise InputError(f"the sentence boundaries lack paragraph {number} of {title!r}: do they belong to another file?")
     if any(not 0 <= start < end <= len(paragraph.text) for start, end in sentences):
         raise InputError(f"a sentence boundary is outside paragraph {number} of {title!r}: do they belong to another file?")
