@@ -27,9 +27,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "open_session": "one for each family and runtime, called by its module's name",
         "OreqaRetriever": "one for each framework, imported from the framework's module",
     },
-    "crumbs": {
-        "oreqa.index.scores.bm25": "a score a file",
-    },
+    "crumbs": {},
     "functions": {},
     "files": {},
 }

@@ -169,7 +169,6 @@ def test_every_command_without_training_sends_nothing(
         ("explain", "Who lays eggs?", "--index", kb, *readers),
         ("search", "hearts", "--index", kb),
         ("show", "octopus.md", "--index", kb),
-        ("eval", "recall", "--index", kb),
         (
             "eval",
             "classifier",

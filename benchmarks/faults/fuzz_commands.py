@@ -98,7 +98,6 @@ FITTING = {
     "--style": ["textbook"],
     "--decoding": ["greedy", "beam"],
     "--split": ["train"],
-    "--factory": ["Flat"],
     "--language": ["en", "de"],
     "--include": ["*.md"],
     "--exclude": ["*.md"],

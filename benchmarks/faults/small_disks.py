@@ -26,21 +26,20 @@ def main() -> None:
     parser.add_argument("--step", type=int, default=16, help="difference in size of two disks, in kB")
     options = parser.parse_args()
     result: dict[str, object] = {}
-    for factory in ("Flat", "SQ8"):
-        work = options.work.absolute() / factory
-        shutil.rmtree(work, ignore_errors=True)
-        disks = Disks(work, factory)
-        for name, update in (("first run", False), ("update", True)):
-            need = disks.need(update)
-            runs = [disks.run(update, room) for room in range(4, need * 3 // 2, options.step)]
-            wrong = [f"{run.room} kB: {problem}" for run in runs for problem in run.wrong]
-            result[f"{name}, {factory}"] = {
-                "disks": len(runs),
-                **Counter("an error" if run.error else "an index" for run in runs),
-                "wrong": sum(bool(run.wrong) for run in runs),
-                "examples": [line.replace(str(work), "...") for line in wrong[:5]],
-            }
-            print(name, factory, result[f"{name}, {factory}"], flush=True)
+    work = options.work.absolute()
+    shutil.rmtree(work, ignore_errors=True)
+    disks = Disks(work)
+    for name, update in (("first run", False), ("update", True)):
+        need = disks.need(update)
+        runs = [disks.run(update, room) for room in range(4, need * 3 // 2, options.step)]
+        wrong = [f"{run.room} kB: {problem}" for run in runs for problem in run.wrong]
+        result[name] = {
+            "disks": len(runs),
+            **Counter("an error" if run.error else "an index" for run in runs),
+            "wrong": sum(bool(run.wrong) for run in runs),
+            "examples": [line.replace(str(work), "...") for line in wrong[:5]],
+        }
+        print(name, result[name], flush=True)
     report("faults/small_disks", result)
 
 

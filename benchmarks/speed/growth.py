@@ -25,23 +25,12 @@ from pathlib import Path
 
 import numpy as np
 
-from oreqa.datasets.paragraphs import load_squad
 from oreqa.defaults import DEFAULT_ENCODER
 
 sys.path.append(str(Path(__file__).parents[1]))
 from common import process, report, squad
+from support.paragraphs import paragraph_texts
 
-TEXTS = (
-    "squad-train-pieces",
-    "squad-train-more",
-    "qed-nq-train",
-    "afriqa-en",
-    "fairytaleqa",
-    "timeqa-human",
-    "multihop-hotpot-2wiki",
-    "covidqa-passages",
-    "nq-short-sample",
-)
 ROWS_A_FILE = 500
 QUESTIONS = 100
 ASKED = 30
@@ -61,16 +50,6 @@ writer.Encoder.encode_passages = encode_passages
 from oreqa.cli import main
 main()
 """
-
-
-def corpus(data: Path, count: int) -> list[str]:
-    """``count`` texts, SQuAD dev's paragraphs first."""
-    texts = [paragraph.text for paragraph in squad(data)]
-    texts += [p.text for name in TEXTS for p in load_squad(data / "extractive" / f"{name}.json.gz")]
-    texts = [text for text in dict.fromkeys(texts) if 200 <= len(text) <= 1000]
-    return [
-        text if n < len(texts) else f"Number {n}. {text}" for n, text in ((n, texts[n % len(texts)]) for n in range(count))
-    ]
 
 
 def write_files(texts: list[str], folder: Path) -> None:
@@ -127,9 +106,7 @@ def warm(data: Path, index: Path) -> None:
     questions = [p.questions[0].text for p in squad(data) if p.questions]
     questions = questions[:: len(questions) // QUESTIONS][:QUESTIONS]
     reader = Index.open(index)
-    script = Script(
-        [p.text for p in reader.passages()], np.load(max(index.glob("search-*")) / "passages.npy").astype(np.float32)
-    )
+    script = Script([p.text for p in reader.passages()], reader.passage_vectors())
     seconds: dict[str, list[float]] = {name: [] for name in ("encode", "passages", "sentences", "sparse", "script")}
     for number, question in enumerate([*questions[:5], *questions]):
         vector = reader.encoder.encode([question])
@@ -172,11 +149,13 @@ def search_alone(data: Path, index: Path) -> None:
 
 def script_alone(data: Path, index: Path) -> None:
     """What memory the script's ten searches take, in its own process; its index is made from texts and vectors in a file."""
+    from oreqa.index import Index
     from oreqa.models.encoder.encoder import Encoder
 
     questions = [p.questions[0].text for p in squad(data) if p.questions][:10]
     texts = [json.loads(line)["text"] for file in sorted((index.parent / "texts").glob("*.jsonl")) for line in file.open()]
-    script = Script(texts, np.load(max(index.glob("search-*")) / "passages.npy").astype(np.float32))
+    with Index.open(index) as reader:
+        script = Script(texts, reader.passage_vectors())
     encoder = Encoder(DEFAULT_ENCODER)
     for question in questions:
         script.search(question, encoder.encode([question]))
@@ -228,7 +207,7 @@ def main() -> None:
     if options.part:
         globals()[options.part](options.data, options.work / "index")
         return
-    texts = corpus(options.data, max(options.sizes))
+    texts = paragraph_texts(options.data, max(options.sizes))
     rows = []
     for size in options.sizes:
         rows.append(measure(texts[:size], options.data, options.work / str(size), size <= options.real))

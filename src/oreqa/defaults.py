@@ -37,8 +37,7 @@ QUALITY_READERS: Mapping[str, str] = {"fast": DEFAULT_READER, "best": BEST_READE
 
 PASSAGE_TOKENS = 256
 LANGUAGE = "en"
-FACTORY = "Flat"
-"""Of a new index: the longest passage in tokens, the language of its documents, and how FAISS keeps its vectors."""
+"""Of a new index: the longest passage in tokens, and the language of its documents."""
 
 BATCH_PASSAGES = 512
 """Passages that an update encodes and keeps together: the most that an interruption can lose."""

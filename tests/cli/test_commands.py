@@ -154,7 +154,6 @@ def test_search_of_a_file_of_questions(kb: Path, tmp_path: Path) -> None:
         ),
         (["index", "nowhere", "--index", "KB"], "nowhere: there is no such file"),
         (["index", "docs", "--index", "new", "--model", "nope"], "there is no model 'nope'"),
-        (["index", "docs", "--index", "new2", "--factory", "Flatt"], "not a FAISS index description"),
         (["index", "KB", "--index", "KB", "--language", "de"], "built with --language en, not de"),
         (["eval", "reqa", "--data", "none.json", "--out", "o"], "none.json: there is no such file"),
         (["eval", "beir", "--data", "none", "--out", "o"], "there is no such folder"),
@@ -225,13 +224,6 @@ def test_held_out_articles_alone(tmp_path: Path, tiny: Path, squad_file: Path) -
             in found.stderr
         )
         assert not (tmp_path / "none").exists()
-
-
-def test_eval_recall(kb: Path, tmp_path: Path) -> None:
-    assert run("eval", "recall", "--index", kb, "-k", 3).stdout.startswith("Flat: 100.00% of the nearest")
-    (tmp_path / "q.txt").write_text("one\n\ntwo\n")
-    report = json.loads(run("eval", "recall", "--index", kb, "--questions", tmp_path / "q.txt", "--json").stdout)
-    assert report["questions"] == 2
 
 
 def test_eval_beir(tmp_path: Path, tiny: Path) -> None:

@@ -149,7 +149,6 @@ def test_no_command_lets_a_text_command_the_terminal(
         ("eval", "reqa", *evaluated, "--out", measured),
         ("eval", "openqa", *evaluated, "--out", hostile / "open", *models),
         ("eval", "answers", "--predictions", hostile / "open" / "predictions.json", "--gold", data),
-        ("eval", "recall", "--index", kb),
         ("compare", measured, measured),
         ("mine", "negatives", *evaluated, "--out", hostile / "pairs.jsonl"),
         ("mine", "silver", "--questions", hostile / "asked.txt", "--index", kb, "--classifier", tiny_classifier, "--min-probability", 0,

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from oreqa.index import codes
-from oreqa.index.codes import inner_products, quantise, stored_codes, vectors_of
+from oreqa.index.codes import inner_products, mapped_codes, quantise, stored_codes, vectors_of
 
 
 @pytest.fixture(scope="module")
@@ -43,3 +45,10 @@ def test_codes_come_back_from_their_bytes(vectors: np.ndarray) -> None:
     rows = quantise(vectors[:6])
     assert rows.itemsize == 24 + 4
     assert (stored_codes(rows.tobytes(), 6) == rows).all()
+
+
+def test_mapped_codes_are_as_many_as_the_texts(vectors: np.ndarray, tmp_path: Path) -> None:
+    np.save(tmp_path / "v.npy", quantise(vectors))
+    assert (mapped_codes(tmp_path / "v.npy", 700) == quantise(vectors)).all()
+    with pytest.raises(ValueError, match="700 vectors for 699 texts"):
+        mapped_codes(tmp_path / "v.npy", 699)

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -181,6 +182,7 @@ def test_an_index_is_searched_where_nobody_may_write(folder: Path) -> None:
 # Root may write everywhere: the search is another user's where it can be.
 _AS_NOBODY = """
 import os, sys
+from dataclasses import replace
 from pathlib import Path
 from oreqa.index.search import Index
 index = Index.open(sys.argv[1])
@@ -472,5 +474,5 @@ def test_the_stamp_of_the_content_tells_what_decides_results(
     assert Index.open(folder).content_fingerprint == fingerprint
     index_files(tmp_path / "same", [library], settings)
     assert Index.open(tmp_path / "same").content_fingerprint == fingerprint
-    index_files(folder, [library], Settings(settings.model, settings.passage_tokens, factory="HNSW8"))
-    assert Index.open(folder).content_fingerprint != fingerprint
+    index_files(tmp_path / "other", [library], replace(settings, passage_tokens=60))
+    assert Index.open(tmp_path / "other").content_fingerprint != fingerprint

@@ -13,6 +13,7 @@ from oreqa.arrays import Floats
 from oreqa.core import Document, Unit
 from oreqa.corpus.splitter import paragraph_passage
 from oreqa.errors import InputError
+from oreqa.index import scoring
 from oreqa.index.passages import index_passages
 from oreqa.index.scores import SCORES
 from oreqa.index.scores.questions import Questions, RetrievalScore
@@ -40,11 +41,18 @@ def named_title(questions: Questions) -> Iterator[Floats]:
 WITH_TITLE = {**SCORES, "named_title": RetrievalScore("passage", "sparse", 0.5, named_title)}
 
 
-@pytest.fixture(scope="module", params=["Flat", "HNSW8"])
-def folder(request: pytest.FixtureRequest, tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(params=["every sentence", "candidates"], autouse=True)
+def _searching(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ways of a search, whatever the size of the index."""
+    if request.param == "candidates":
+        monkeypatch.setattr(scoring, "EXHAUSTIVE", 0)
+
+
+@pytest.fixture(scope="module")
+def folder(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     passages = [paragraph_passage(Document(f"d{i}", f"Title {i}", text)) for i, text in enumerate(TEXTS)]
     kb = tmp_path_factory.mktemp("kb") / "kb"
-    return index_passages(kb, passages, Settings(str(tiny), factory=request.param)).folder
+    return index_passages(kb, passages, Settings(str(tiny))).folder
 
 
 def test_a_new_score_ranks_with_the_others(folder: Path) -> None:

@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from oreqa.arguments import conditions
+from oreqa.arguments import Where, conditions
 from oreqa.core import UNITS, Document, Mode, Passage, Unit
 from oreqa.corpus.splitter import paragraph_passage
 from oreqa.errors import InputError
-from oreqa.evaluation import evaluate_recall
+from oreqa.index import scoring
 from oreqa.index.codes import quantise, vectors_of
 from oreqa.index.in_memory import index_documents
 from oreqa.index.ingest import index_files
@@ -18,6 +18,7 @@ from oreqa.index.lexical import words
 from oreqa.index.passages import index_passages
 from oreqa.index.scores import SCORES
 from oreqa.index.scores.cosine import cosine_score
+from oreqa.index.scores.questions import Questions
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
 
@@ -109,43 +110,67 @@ def test_many_questions_give_what_each_gives(index: Index) -> None:
     assert index.search([], 3) == []
 
 
-def test_approximate_search_scores_its_candidates_exactly(index: Index, tiny: Path, tmp_path: Path) -> None:
-    other = index_passages(tmp_path / "kb", passages(), Settings(str(tiny), factory="HNSW8"))
-    for mode in ("hybrid", "dense", "sparse"):
-        for unit in ("sentence", "passage"):
-            a, b = (i.search(["Did a fox meet a dog?"], 4, mode=mode, unit=unit)[0] for i in (index, other))
-            assert [h.score for h in a] == pytest.approx([h.score for h in b], abs=2e-3)
-    kept = other.search(["fox"], 9, where=[("title", "Title 3")])[0]
-    assert {h.passage.document_key for h in kept} == {"d3"}
+@pytest.fixture(params=["every sentence", "candidates"])
+def searching(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ways of a search, whatever the size of the index; as many candidates as there are passages."""
+    if request.param == "candidates":
+        monkeypatch.setattr(scoring, "EXHAUSTIVE", 0)
 
 
-@pytest.mark.parametrize("exact", [False, True])
-@pytest.mark.parametrize("factory", ["Flat", "HNSW8"])
-def test_nearest_passages_are_those_of_an_obvious_version(
-    tiny: Path, tmp_path: Path, factory: str, exact: bool, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("mode", ["hybrid", "dense", "sparse"])
+@pytest.mark.parametrize("unit", ["sentence", "passage"])
+@pytest.mark.parametrize("where", [(), (("title", ("Title 0", "Title 3")),)])
+def test_candidates_are_scored_exactly(
+    index: Index, mode: Mode, unit: Unit, where: Where, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("oreqa.index.snapshot.BLOCK_SCORES", 5)  # a vector at a time
-    index = index_passages(tmp_path / "kb", passages(), Settings(str(tiny), factory=factory))
-    vectors = index.encoder.encode(["fox", "rain on the roof", "dog"])
-    parts = [(p.title, p.text, [(s.start, s.end) for s in p.sentences]) for p in passages()]
-    stored = np.stack([rows[0] for rows in index.encoder.encode_passages(parts)])
-    ids = np.sort(index.nearest(vectors[:1], 99, "passage", exact)[0])  # in the order of the passages
-    assert len(ids) == 5
-    for row, vector in zip(index.nearest(vectors, 2, "passage", exact), vectors, strict=True):
-        assert sorted(row) == sorted(ids[np.argsort(-(stored @ vector))[:2]])
+    questions = ["Did a fox meet a dog?", "rain", "zzz"]
+    every = index.search(questions, 9, mode=mode, unit=unit, where=where)
+    monkeypatch.setattr(scoring, "EXHAUSTIVE", 0)
+    for expected, hits in zip(every, index.search(questions, 9, mode=mode, unit=unit, where=where), strict=True):
+        assert [hit.sentence_id for hit in hits] == [hit.sentence_id for hit in expected]
+        assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in expected], abs=1e-5)
+        for hit, same in zip(hits, expected, strict=True):
+            assert hit.scores == pytest.approx(same.scores, abs=1e-5)
 
 
-@pytest.mark.parametrize("factory", ["Flat", "HNSW8"])
-def test_vectors_of_passages_stand_in_the_passages_order(factory: str, tiny: Path, tmp_path: Path) -> None:
-    with index_passages(tmp_path / "index", passages(), Settings(model=str(tiny), factory=factory)) as index:
+def test_candidates_are_the_best_passages_by_vector_and_by_words(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    snapshot, question = index.snapshot(), "Did a fox meet a dog?"
+    every = next(iter(index.raw_scores([question])))
+    monkeypatch.setattr(scoring, "CANDIDATES", 1)
+    for name, mode in (("passage_cosine", "dense"), ("passage_bm25", "sparse")):
+        scores = {name: score for name, score in SCORES.items() if score.mode == mode}
+        asked = Questions([question], snapshot, index.encoder.encode)
+        (of_candidates,) = scoring.candidate_scores(asked, scores, 1, None)
+        best = int(np.argmax(every.scores[name]))
+        assert of_candidates.rows.tolist() == np.flatnonzero(snapshot.sentence_rows == best).tolist()
+    (both,) = scoring.candidate_scores(Questions([question], snapshot, index.encoder.encode), SCORES, 1, None)
+    best_passages = {int(np.argmax(every.scores[name])) for name in ("passage_cosine", "passage_bm25")}
+    assert set(snapshot.sentence_rows[both.rows].tolist()) == best_passages
+    assert len(index.search(question, 4, unit="passage")) == 4  # more hits are asked for than there are candidates
+
+
+@pytest.mark.parametrize(("share", "most", "expected"), [(5, 9, 1), (2, 9, 2), (1, 9, 5), (1, 3, 3)])
+def test_candidates_are_a_share_of_the_passages(
+    index: Index, share: int, most: int, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scoring, "PASSAGES_A_CANDIDATE", share)
+    monkeypatch.setattr(scoring, "CANDIDATES", most)
+    asked = Questions(["fox"], index.snapshot(), index.encoder.encode)
+    (candidates,) = scoring.candidate_scores(asked, {"passage_cosine": SCORES["passage_cosine"]}, 1, None)
+    assert len(np.unique(candidates.owner)) == expected
+
+
+def test_vectors_of_passages_stand_in_the_passages_order(tiny: Path, tmp_path: Path) -> None:
+    with index_passages(tmp_path / "index", passages(), Settings(model=str(tiny))) as index:
         vectors = index.passage_vectors()
         texts = [(p.title, p.text, [(s.start - p.start, s.end - p.start) for s in p.sentences]) for p in index.passages()]
         expected = np.stack([rows[0] for rows in index.encoder.encode_passages(texts)])
         np.testing.assert_allclose(vectors, vectors_of(quantise(expected)), atol=1e-3)
 
 
-def test_a_filter_that_no_document_fulfils_with_an_approximate_index(tmp_path: Path, library: Path, tiny: Path) -> None:
-    index_files(tmp_path / "kb", [library], Settings(str(tiny), factory="HNSW8"))
+@pytest.mark.usefixtures("searching")
+def test_a_filter_that_no_document_fulfils(tmp_path: Path, library: Path, tiny: Path) -> None:
+    index_files(tmp_path / "kb", [library], Settings(str(tiny)))
     index = Index.open(tmp_path / "kb")
     for unit in ("sentence", "passage"):
         assert index.search(["tent"], 9, mode="hybrid", unit=unit, where=[("path", "nowhere")]) == [[]]
@@ -348,7 +373,6 @@ def test_a_question_has_a_length(index: Index) -> None:
         index.search,
         index.score_all,
         index.raw_scores,
-        lambda texts: evaluate_recall(index.folder, questions=texts),
     ):
         with pytest.raises(InputError, match=r"^question 2 has 1,000,000 characters"):
             search(["fox", long])

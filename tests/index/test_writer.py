@@ -180,22 +180,8 @@ def test_readers_see_each_update_whole(tmp_path: Path, library: Path, settings: 
     assert reader.search(["zebras"], 1, mode="sparse")[0][0].sentence.text == "Zebras have stripes."
 
 
-@pytest.mark.slow
-def test_the_factory_can_be_changed_without_encoding(tmp_path: Path, library: Path, settings: Settings) -> None:
-    index_files(tmp_path / "kb", [library], settings)
-    expected = [hit.sentence.text for hit in Index.open(tmp_path / "kb").search(["octopus arms"], 3)[0]]
-    for factory in ("HNSW8", "SQfp16", "IVF1,Flat"):
-        changed = Settings(settings.model, settings.passage_tokens, factory=factory)
-        assert index_files(tmp_path / "kb", [library], changed).encoded == 0
-        index = Index.open(tmp_path / "kb")
-        assert index.settings.factory == factory
-        assert [hit.sentence.text for hit in index.search(["octopus arms"], 3)[0]] == expected
-
-
-@pytest.mark.parametrize(("change", "reason"), [({"language": "English"}, "language code"), ({"factory": "Flatt"}, "FAISS")])
-def test_settings_that_cannot_work_leave_nothing_behind(
-    tmp_path: Path, library: Path, settings: Settings, change: dict[str, str], reason: str
-) -> None:
+def test_settings_that_cannot_work_leave_nothing_behind(tmp_path: Path, library: Path, settings: Settings) -> None:
+    change, reason = {"language": "English"}, "language code"
     with pytest.raises(InputError, match=reason):
         index_files(tmp_path / "kb", [library], replace(settings, **change))
     assert not (tmp_path / "kb").exists()

@@ -38,25 +38,25 @@ class Small:
 class Disks:
     """Documents, and what their index must hold before and after an update of it."""
 
-    def __init__(self, work: Path, factory: str) -> None:
+    def __init__(self, work: Path) -> None:
         self.docs, self._kept = work / "docs", work / "kept"
         self.docs.mkdir(parents=True)
         self._disk = SmallDisk(work / "disk")
         os.environ["OREQA_CACHE"] = str(work / "cache")
         self.index, draw = self._disk.folder / "kb", random.Random(0)
-        self._settings = Settings(model=str(make_model(work / "model")), passage_tokens=40, factory=factory)
+        self._settings = Settings(model=str(make_model(work / "model")), passage_tokens=40)
         for number in range(30):
             (self.docs / f"{number}.txt").write_text(_text(draw, 40))
         old(self.docs)
         index_files(self._kept, self.docs, self._settings)
-        self._before = content(self._kept) if factory == "Flat" else []
+        self._before = content(self._kept)
         (self.docs / "3.txt").write_text("It was changed.")
         (self.docs / "new.txt").write_text(_text(draw, 4000))
         (self.docs / "9.txt").unlink()
         old(self.docs)
         shutil.copytree(self._kept, work / "after")
         index_files(work / "after", self.docs, prune=True)
-        self._after = content(work / "after") if factory == "Flat" else []
+        self._after = content(work / "after")
 
     def need(self, update: bool) -> int:
         """The room in kB that a run takes in the end; before it takes more."""

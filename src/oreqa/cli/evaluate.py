@@ -106,26 +106,6 @@ def openqa(summary: dict[str, Any], out: Path, as_json: bool) -> None:
 
 @runs(
     evaluate,
-    lambda: oreqa.evaluation.evaluate_recall,
-    questions=Option.read_questions,
-    k=Annotated[int, number_option("-k", help="Nearest neighbours to compare.")],
-)
-def recall(measured: dict[str, Any], as_json: bool) -> None:
-    """Measure an index's FAISS search: the share of the exact nearest neighbours that it finds.
-
-    Without --questions it searches for 200 of the index's own sentences.
-
-    [bold]oreqa eval recall --index kb -k 10[/bold]
-    """
-    if as_json:
-        print_json(measured)
-    else:
-        shares = ", ".join(f"{share:.2f}% of the nearest {unit}s" for unit, share in measured["recall"].items())
-        say(f"{measured['factory']}: {shares} (top {measured['k']}, {measured['questions']} questions)")
-
-
-@runs(
-    evaluate,
     lambda: oreqa.evaluation.evaluate_answers,
     predictions=Annotated[Path, data_option(metavar="FILE", help="JSON object: question id to answer.")],
     gold=Annotated[

@@ -16,7 +16,7 @@ from oreqa.cli.hits import shown_path
 from oreqa.cli.options import Option, data_option, number_option
 from oreqa.cli.output import counted, need_text, print_json, say
 from oreqa.cli.progress import progress_bar
-from oreqa.defaults import ENGLISH, FACTORY, LANGUAGE, PASSAGE_TOKENS, Quality
+from oreqa.defaults import ENGLISH, LANGUAGE, PASSAGE_TOKENS, Quality
 from oreqa.errors import OreqaError
 from oreqa.paths import index_option
 
@@ -52,12 +52,6 @@ def index_command(
     ] = None,
     language: Annotated[
         str | None, typer.Option(metavar="CODE", help="Language of the documents, e.g. en or de.", show_default=LANGUAGE)
-    ] = None,
-    factory: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FAISS", help="FAISS index: Flat (exact), IVF100,Flat, HNSW32, SQfp16, ...", show_default=FACTORY
-        ),
     ] = None,
     truncate_dim: Annotated[
         int | None,
@@ -112,7 +106,6 @@ def index_command(
         "model": model,
         "passage_tokens": passage_tokens,
         "language": language,
-        "factory": factory,
         "truncate_dim": truncate_dim,
         "quality": quality,
     }

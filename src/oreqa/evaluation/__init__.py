@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from oreqa.evaluation.outcomes import RegressionReport as RegressionReport
     from oreqa.evaluation.regression import regression_test as regression_test
     from oreqa.evaluation.retrieval import evaluate_beir as evaluate_beir
-    from oreqa.evaluation.retrieval import evaluate_recall as evaluate_recall
     from oreqa.evaluation.retrieval import evaluate_reqa as evaluate_reqa
     from oreqa.evaluation.runs import load_run as load_run
 

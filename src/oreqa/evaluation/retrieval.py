@@ -1,28 +1,24 @@
-"""``oreqa eval reqa`` (ReQA, MultiReQA), ``oreqa eval beir``, and ``oreqa eval recall``: FAISS against exact search."""
+"""``oreqa eval reqa`` (ReQA, MultiReQA) and ``oreqa eval beir``."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from oreqa.answering.choices import chosen_reranking
 from oreqa.answering.reranking import load_hit_reranker
-from oreqa.arguments import choice, count, question_list
-from oreqa.core import MODES, UNITS, Mode
+from oreqa.arguments import choice, count
+from oreqa.core import MODES, Mode
 from oreqa.datasets.beir import load_beir
 from oreqa.datasets.load import load_paragraphs
 from oreqa.datasets.paragraphs import split_articles
 from oreqa.datasets.reqa import build_reqa, draw_questions, load_boundaries, need_questions, often_asked
 from oreqa.defaults import DEFAULT_ENCODER
-from oreqa.errors import InputError
 from oreqa.evaluation.frame import Evaluation
 from oreqa.evaluation.ranking import rank_documents, rank_sentences
 from oreqa.index.passages import index_corpus, index_passages
-from oreqa.index.search import Index
 from oreqa.index.store import Settings
 from oreqa.models.graph.precision import used_precision
 from oreqa.progress import Progress, no_progress, show
@@ -128,42 +124,3 @@ def _settings(
 def reranking_settings(hit_reranker: str | Path | None, rerank_hits: int) -> dict[str, Any]:
     """The settings of re-ranking hits in metrics.json; none without re-ranking."""
     return {"classifier": str(hit_reranker), "rerank": rerank_hits} if rerank_hits else {}
-
-
-SAMPLE = 200
-"""Sentences of the index that stand in for questions where none are named."""
-
-
-def evaluate_recall(
-    index: str | Path, *, questions: str | Iterable[str] | None = None, k: int = 10, device: str = "cpu"
-) -> dict[str, Any]:
-    """Compare an index's FAISS search with exact search, for ``questions`` or 200 of its own sentences.
-
-    Returns the FAISS ``factory``, ``k``, the number of ``questions``, and ``recall`` in percent by unit. Raises InputError
-    if there is nothing to search with, IndexStateError if the index cannot be searched.
-    """
-    asked = None if questions is None else question_list(questions)
-    opened = Index.open(index, device)
-    texts = sample_sentences(opened, SAMPLE) if asked is None else asked
-    if not texts:
-        raise InputError(f"{index}: there is nothing to search with")
-    shares = {unit: round(100 * share, 2) for unit, share in index_recall(opened, texts, k).items()}
-    return {"factory": opened.settings.factory, "k": k, "questions": len(texts), "recall": shares}
-
-
-def index_recall(index: Index, questions: Sequence[str], k: int) -> dict[str, float]:
-    """Share of the exact ``k`` nearest sentences and passages that the FAISS index finds, as fractions by unit."""
-    vectors = index.encoder.encode(questions)
-    shares = {}
-    for unit in UNITS:
-        near, exact = (index.nearest(vectors, k, unit, exact=exact) for exact in (False, True))
-        if exact.size:
-            common = [len(np.intersect1d(a, b)) for a, b in zip(near, exact, strict=True)]
-            shares[str(unit)] = sum(common) / exact.size
-    return shares
-
-
-def sample_sentences(index: Index, count: int) -> list[str]:
-    """Texts of ``count`` sentences, evenly spread over the index."""
-    total = index.counts()["sentences"]
-    return index.sentences(np.unique(np.linspace(0, total - 1, count).astype(int)).tolist()) if total else []

@@ -78,9 +78,11 @@ def _encode_draft(folder: Path, encoder: Encoder, model: str, progress: Progress
                 advance(len(digests) - len(missing))
                 for batch in draft_passages(database, missing):
                     encodings.encode(batch, encoder, advance)
-            changes = {"model": model, "fingerprint": encoder.fingerprint}
-            store.write_prompts(database, encoder.prompts)
-            complete_draft(database, draft, encodings, lambda batch: encodings.encode(batch, encoder, ignore), changes)
+            with store.transaction(database):
+                store.write_setting(database, "model", model)
+                store.write_setting(database, "fingerprint", encoder.fingerprint)
+                store.write_prompts(database, encoder.prompts)
+            complete_draft(database, draft, encodings, lambda batch: encodings.encode(batch, encoder, ignore))
             encodings.forget_unused(digests)
         (count,) = database.execute("SELECT COUNT(*) FROM passages").fetchone()
     write_manifest(draft, {})

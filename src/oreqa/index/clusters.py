@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import sys
 
 import numpy as np
 
@@ -16,6 +18,16 @@ DRAWN_OF_CLUSTER = 4
 
 POINTS = 256
 """Vectors of a cluster that its centre is fitted to, at most, where nothing else is named."""
+
+
+def _fit_alone() -> None:
+    """A forked process lacks the threads that FAISS's OpenMP would wait for."""
+    if "faiss" in sys.modules:
+        sys.modules["faiss"].omp_set_num_threads(1)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_fit_alone)
 
 
 def k_means(vectors: Floats, clusters: int, points: int, seed: int) -> Ints:

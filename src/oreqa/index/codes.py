@@ -6,6 +6,7 @@ number lies outside of a range, and an index that grew holds what one built at o
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,14 @@ def stored_codes(data: bytes, count: int) -> Codes:
     """The codes of ``count`` vectors from their bytes."""
     kind = code_type(0)
     return np.frombuffer(data, code_type(len(data) // count - kind.itemsize))
+
+
+def mapped_codes(path: Path, count: int) -> Codes:
+    """The codes in an .npy file, mapped into memory. Raises ValueError if they are not ``count``."""
+    rows: Codes = np.asarray(np.load(path, mmap_mode="r"))  # a plain array: slices of a mapped one take long
+    if len(rows) != count:
+        raise ValueError(f"{path} holds {len(rows)} vectors for {count} texts")
+    return rows
 
 
 def vectors_of(rows: Codes) -> Floats:

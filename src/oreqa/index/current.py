@@ -50,14 +50,12 @@ class CurrentState:
     """The current generation's folder and contents; the defaults are those of an index that has no generation yet.
 
     ``documents`` maps keys to rows, ``by_source`` sources to their rows, ``revisions`` sources to the revisions they were
-    last read with. ``fingerprint`` identifies the model, ``factory`` is the FAISS factory of the search files, ``quality``
-    that of answers, ``passages`` their number, and ``damaged`` names the search files whose checksums no longer match, and
-    the memo if it is damaged.
+    last read with. ``fingerprint`` identifies the model, ``quality`` is that of answers, ``passages`` their number, and
+    ``damaged`` names the search files whose checksums no longer match, and the memo if it is damaged.
     """
 
     generation: Path | None = None
     fingerprint: str | None = None
-    factory: str | None = None
     quality: str | None = None
     documents: Mapping[str, DocumentRow] = field(default_factory=dict)
     by_source: Mapping[str, Sequence[DocumentRow]] = field(default_factory=dict)
@@ -109,7 +107,7 @@ def read_current_state(folder: Path, settings: Settings, holds: Holds) -> Curren
     """Read what an index holds.
 
     Raises IndexStateError if the documents are damaged, if the index was built with other settings than ``settings``
-    (``factory`` and ``quality`` may differ), or if it does not hold what ``holds`` says.
+    (``quality`` may differ), or if it does not hold what ``holds`` says.
     """
     generation = newest_generation(folder)
     if generation is None:
@@ -128,7 +126,6 @@ def read_current_state(folder: Path, settings: Settings, holds: Holds) -> Curren
         return CurrentState(
             generation=generation,
             fingerprint=store.read_setting(database, "fingerprint"),
-            factory=built_with.factory,
             quality=built_with.quality,
             documents=documents,
             by_source=by_source,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from oreqa.arrays import Floats, Ints
+from oreqa.arrays import Floats, Ints, Rows
 from oreqa.errors import InputError
 
 if TYPE_CHECKING:
@@ -149,6 +149,20 @@ def load_bm25(folder: Path) -> BM25:
 def bm25_scores(retriever: BM25, ids: Ints) -> Floats:
     """BM25 of every text for one question, given by the numbers of its known words: ``[texts]``."""
     scores: Floats = retriever.get_scores_from_ids(ids)
+    return scores
+
+
+def bm25_of_texts(retriever: BM25, ids: Ints, rows: Rows) -> Floats:
+    """BM25 of the texts in these rising rows for one question: ``[rows]``."""
+    weights, texts, starts = (np.asarray(retriever.scores[name]) for name in ("data", "indices", "indptr"))
+    scores = np.zeros(len(rows), np.float32)
+    for number in ids.tolist():
+        begin, end = starts[number], starts[number + 1]
+        with_word = texts[begin:end]
+        places = np.searchsorted(with_word, rows)
+        places[places == len(with_word)] = 0
+        held = with_word[places] == rows if len(with_word) else np.zeros(len(rows), bool)
+        scores[held] += weights[begin:end][places[held]]
     return scores
 
 

@@ -1,6 +1,6 @@
 """Build a generation's search files: vectors, BM25 and row numbers.
 
-They depend on nothing but the documents, their encodings and the FAISS factory.
+They depend on nothing but the documents and their encodings.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ from typing import IO, Any
 
 import numpy as np
 
-from oreqa.arrays import Floats, Ids, Ints, Rows, check_whole
+from oreqa.arrays import Ints, Rows, check_whole
 from oreqa.core import Passage
 from oreqa.defaults import BATCH_PASSAGES
-from oreqa.index.codes import Codes, vectors_of
+from oreqa.index.codes import Codes
 from oreqa.index.compounds import COMPOUNDING, vocabulary_parts, with_parts
-from oreqa.index.dense import build_faiss, fitted_factory
 from oreqa.index.documents import stored_passages
 from oreqa.index.encodings import Encodings
 from oreqa.index.generations import DOCUMENTS, link_file, read_manifest
@@ -35,9 +34,6 @@ PASSAGE_BM25 = (0.9, 0.4)
 Encode = Callable[[Mapping[bytes, Passage]], None]
 """Encodes passages, whose keys are their hashes, into the memo."""
 
-_BLOCK = 8192
-"""Vectors added to a FAISS index at a time."""
-
 
 class MissingEncodingsError(Exception):
     """Some passages' encodings are missing or damaged; ``hashes`` are those of the passages."""
@@ -47,24 +43,19 @@ class MissingEncodingsError(Exception):
         self.hashes = hashes
 
 
-def complete_draft(
-    database: sqlite3.Connection, folder: Path, encodings: Encodings, encode: Encode, changes: Mapping[str, str]
-) -> None:
-    """Set the ``changes`` of the settings and the hash of the contents, then build the search files in ``folder``.
+def complete_draft(database: sqlite3.Connection, folder: Path, encodings: Encodings, encode: Encode) -> None:
+    """Set the hash of the contents, then build the search files in ``folder``.
 
     ``encode`` is called with passages whose encodings are missing from the memo, or damaged.
     """
     with transaction(database):
-        for key, value in changes.items():
-            write_setting(database, key, value)
         write_setting(database, "content", content_hash(database))
-    factory = read_setting(database, "factory")
     try:
-        build_search_files(database, folder, factory, encodings)
+        build_search_files(database, folder, encodings)
     except MissingEncodingsError as missing:
         for batch in draft_passages(database, missing.hashes):
             encode(batch)
-        build_search_files(database, folder, factory, encodings)
+        build_search_files(database, folder, encodings)
 
 
 def draft_passages(database: sqlite3.Connection, digests: Iterable[bytes]) -> Iterator[dict[bytes, Passage]]:
@@ -77,7 +68,7 @@ def draft_passages(database: sqlite3.Connection, digests: Iterable[bytes]) -> It
         yield {numbers[number]: passages[number][0] for number in batch}
 
 
-def build_search_files(database: sqlite3.Connection, folder: Path, factory: str, encodings: Encodings) -> None:
+def build_search_files(database: sqlite3.Connection, folder: Path, encodings: Encodings) -> None:
     """Write the search files of a draft into ``folder``. Raises MissingEncodingsError if passages must be encoded first."""
     rows = database.execute("SELECT id, encoding FROM passages ORDER BY id").fetchall()
     passage_ids = np.array([row[0] for row in rows], np.int64)
@@ -96,8 +87,6 @@ def build_search_files(database: sqlite3.Connection, folder: Path, factory: str,
         parts = vocabulary_parts(encodings.vocabulary, words[0], language)
         words = with_parts(words[0], parts), with_parts(words[1], parts)
     _write_terms(database, encodings, (words[0][0], words[1][0]))
-    for unit, ids in (("passages", passage_ids), ("sentences", sentence_ids)):
-        _index_vectors(folder, unit, factory, ids)
     vocabulary = len(encodings.vocabulary)
     build_bm25(*words[0], vocabulary, folder / "passages.bm25", *PASSAGE_BM25)
     build_bm25(*words[1], vocabulary, folder / "sentences.bm25", *SENTENCE_BM25)
@@ -122,7 +111,7 @@ def link_fitted(generation: Path | None, draft: Path, damaged: Container[str]) -
 def content_hash(database: sqlite3.Connection) -> str:
     """Return the SHA-256 of all that determines search results: settings, and the documents' keys and contents."""
     digest = hashlib.sha256()
-    for name in ("fingerprint", "passage_tokens", "language", "factory"):
+    for name in ("fingerprint", "passage_tokens", "language"):
         digest.update(f"{name} {read_setting(database, name)}\n".encode())
     for key, content in database.execute("SELECT key, hash FROM documents ORDER BY id"):
         digest.update(hashlib.sha256(key.encode()).digest() + content)
@@ -174,18 +163,3 @@ def _write_header(stream: IO[bytes], count: int, vectors: Codes) -> None:
     """Write the .npy header of ``count`` vectors that are stored as these are."""
     kind = np.lib.format.dtype_to_descr(vectors.dtype)
     np.lib.format.write_array_header_1_0(stream, {"descr": kind, "fortran_order": False, "shape": (count,)})
-
-
-def _index_vectors(folder: Path, unit: str, factory: str, ids: Ids) -> None:
-    """Replace the vectors by an approximate FAISS index, unless ``factory`` means exact search for this many."""
-    path = folder / f"{unit}.npy"
-    fitted = fitted_factory(factory, len(ids))
-    if fitted != "Flat":
-        vectors = np.load(path, mmap_mode="r")
-        build_faiss(fitted, vectors["codes"].shape[1], _blocks(ids, vectors), folder / f"{unit}.faiss")
-        path.unlink()
-
-
-def _blocks(ids: Ids, vectors: Codes) -> Iterator[tuple[Ids, Floats]]:
-    for begin in range(0, len(ids), _BLOCK):
-        yield ids[begin : begin + _BLOCK], vectors_of(vectors[begin : begin + _BLOCK])

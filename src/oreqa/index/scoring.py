@@ -13,8 +13,14 @@ from oreqa.arguments import Conditions, choice
 from oreqa.arrays import Flags, Floats, Rows
 from oreqa.core import UNITS, Hit, Mode, Unit
 from oreqa.errors import InputError
-from oreqa.index.scores.questions import CANDIDATES, Questions, RetrievalScore
+from oreqa.index.scores.questions import Questions, RetrievalScore
 from oreqa.index.snapshot import Snapshot
+
+EXHAUSTIVE = 6_000
+"""Passages up to which a search scores every sentence, and not those of candidates alone."""
+
+PASSAGES_A_CANDIDATE, CANDIDATES = 30, 1_000
+"""Each score gives a search one of so many passages as candidates, whose sentences are scored in full; at most so many."""
 
 ScoreWeights = Mapping[str, float]
 """Weights of retrieval scores by their names; a score without one takes no part.
@@ -112,14 +118,13 @@ def best_hits(
     snapshot = questions.snapshot
     with snapshot.reading():
         allowed = snapshot.allowed(where)
-        if snapshot.is_exact or not any(score.approximate for score in scores.values()):
+        if len(snapshot.passage_ids) <= EXHAUSTIVE:
             scored = exhaustive_scores(questions, scores)
         else:
-            scored = approximate_scores(questions, scores, weights, allowed)
+            scored = candidate_scores(questions, scores, k, allowed)
         rankings: list[list[tuple[int, float, dict[str, float]]]] = []
         for number, of_question in enumerate(scored):
-            if not all(_is_possible(of_question.scores[name], questions, number, score) for name, score in scores.items()):
-                snapshot.doubt()
+            _check_possible(of_question.scores, scores, questions, number)
             total = of_question.total(weights)
             if not np.isfinite(total).all():
                 raise ValueError("a score is not a number")
@@ -135,12 +140,15 @@ def best_hits(
         return _hits(snapshot, rankings)
 
 
-def _is_possible(values: Floats, questions: Questions, number: int, score: RetrievalScore) -> bool:
-    """Whether sound files can give these scores of a question."""
-    if not len(values) or score.limits is None:
-        return True
-    lowest, highest = score.limits(questions, number)
-    return bool(lowest <= values.min() and values.max() <= highest)  # False for what is no number
+def _check_possible(
+    arrays: Mapping[str, Floats], scores: Mapping[str, RetrievalScore], questions: Questions, number: int
+) -> None:
+    """Doubt the files if sound ones cannot give these scores of a question."""
+    for name, score in scores.items():
+        if len(values := arrays[name]) and score.limits is not None:
+            lowest, highest = score.limits(questions, number)
+            if not (lowest <= values.min() and values.max() <= highest):  # also where one is no number
+                questions.snapshot.doubt()
 
 
 def _hits(snapshot: Snapshot, rankings: Sequence[Sequence[tuple[int, float, dict[str, float]]]]) -> list[list[Hit]]:
@@ -168,38 +176,49 @@ def exhaustive_scores(questions: Questions, scores: Mapping[str, RetrievalScore]
         yield QuestionScores(rows, snapshot.sentence_rows, units, by_name, of_question)
 
 
-def approximate_scores(
-    questions: Questions, scores: Mapping[str, RetrievalScore], weights: ScoreWeights, allowed: Flags | None
+def candidate_scores(
+    questions: Questions, scores: Mapping[str, RetrievalScore], k: int, allowed: Flags | None
 ) -> Iterator[QuestionScores]:
-    """Candidates, each scored exactly by every one of ``scores``.
+    """The sentences of candidates, each scored exactly by every one of ``scores``, question by question.
 
-    Candidates are the units that approximate indexes find, and the best by the sum of the other scores.
+    Candidates are the best passages, and ``k`` at least, by each score that is asked for every unit.
     """
     snapshot = questions.snapshot
-    sentence_rows = snapshot.sentence_rows
-    starts = np.searchsorted(sentence_rows, np.arange(len(snapshot.passage_ids) + 1))
     units = {name: score.unit for name, score in scores.items()}
-    finders = {name: score.approximate for name, score in scores.items() if score.approximate}
-    others = {name: score for name, score in scores.items() if not score.approximate}
-    finds = [(scores[name].unit, finder.candidates(questions, allowed)) for name, finder in finders.items()]
-    streams = zip(_scored(questions, others), _bounds(questions, others), *(rows for _, rows in finds), strict=True)
-    for number, (by_name, bounds, *candidates) in enumerate(streams):
-        chosen = [np.zeros(0, np.intp)]
-        for (unit, _), rows in zip(finds, candidates, strict=True):
-            chosen += [rows] if unit == "sentence" else [np.arange(starts[row], starts[row + 1]) for row in rows]
-        if by_name:
-            total = QuestionScores(np.arange(0), sentence_rows, units, by_name).total(weights)
-            if allowed is not None:
-                total[~allowed] = -np.inf
-            chosen.append(best_sentences(total, CANDIDATES))
-        rows = np.unique(np.concatenate(chosen))
-        owners, owner = np.unique(sentence_rows[rows], return_inverse=True)
+    of_rows = {name: score.score_rows for name, score in scores.items() if score.finder and score.score_rows}
+    whole = {name: score for name, score in scores.items() if name not in of_rows}
+    finders = {f"candidates of {name}": finder for name in of_rows if (finder := scores[name].finder) is not None}
+    whole |= {name: finder for name, finder in finders.items() if finder not in whole.values()}
+    count = max(k, min(CANDIDATES, len(snapshot.passage_ids) // PASSAGES_A_CANDIDATE))
+    streams = zip(_scored(questions, whole), _bounds(questions, scores), strict=True)
+    for number, (arrays, bounds) in enumerate(streams):
+        _check_possible(arrays, whole, questions, number)
+        best = [_best_passages(arrays[name], score, snapshot, allowed, count) for name, score in whole.items()]
+        passages = np.unique(np.concatenate(best))
+        starts, ends = snapshot.sentence_starts[passages], snapshot.sentence_starts[passages + 1]
+        owner = np.repeat(np.arange(len(passages)), ends - starts)
+        rows = np.arange(len(owner)) + np.repeat(ends - np.cumsum(ends - starts), ends - starts)
         exact = {}
         for name, unit in units.items():
-            places = rows if unit == "sentence" else owners
-            finder = finders.get(name)
-            exact[name] = finder.score_rows(questions, number, places) if finder else by_name[name][places]
+            places = rows if unit == "sentence" else passages
+            exact[name] = of_rows[name](questions, number, places) if name in of_rows else arrays[name][places]
         yield QuestionScores(rows, owner, units, exact, bounds)
+
+
+def _best_passages(values: Floats, score: RetrievalScore, snapshot: Snapshot, allowed: Flags | None, count: int) -> Rows:
+    """The rows of the passages that are best by a score, or whose best sentence is."""
+    if score.mode == "sparse":
+        values = np.where(values == 0, -np.inf, values)
+    if score.unit == "sentence":
+        of_sentences = values if allowed is None else np.where(allowed, values, -np.inf)
+        best: Rows = snapshot.sentence_rows[best_passages(of_sentences, snapshot.sentence_rows, count)].astype(np.intp)
+        return best
+    if allowed is not None:
+        of_allowed = np.full(len(values), -np.inf, np.float32)
+        rows = snapshot.sentence_rows[allowed]
+        of_allowed[rows] = values[rows]
+        values = of_allowed
+    return best_sentences(values, count)
 
 
 def _scored(questions: Questions, scores: Mapping[str, RetrievalScore]) -> Iterator[dict[str, Floats]]:

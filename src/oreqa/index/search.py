@@ -11,7 +11,7 @@ from typing import overload
 import numpy as np
 
 from oreqa.arguments import Where, as_index_folder, choice, conditions, count, question_list
-from oreqa.arrays import Floats, Ids
+from oreqa.arrays import Floats
 from oreqa.core import MODES, UNITS, Hit, Mode, Passage, Unit
 from oreqa.errors import IndexStateError
 from oreqa.index.fitted import IndexFitted
@@ -270,16 +270,6 @@ class Index(OfOneProcess):
         """Nothing is locked between the questions: the snapshot's files are never written again."""
         with snapshot.reading():
             yield from exhaustive_scores(self._questions(snapshot, questions), {name: self._scores[name] for name in names})
-
-    def nearest(self, vectors: Floats, k: int, unit: Unit, exact: bool = False) -> Ids:
-        """Ids of the ``k`` nearest sentences or passages to each vector, in no order: ``[vectors, k]``, or all if fewer.
-
-        They are those that the FAISS index finds, -1 where it finds fewer; ``exact`` compares with every vector instead.
-        """
-        k, snapshot = count(k, "the number of neighbours"), self.snapshot()
-        choice(unit, UNITS, "unit")
-        with snapshot.reading():
-            return snapshot.nearest(vectors, k, unit, exact)
 
     def sentences(self, rows: Sequence[int]) -> list[str]:
         """Texts of the sentences in these rows of ``score_all``."""

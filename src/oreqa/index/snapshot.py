@@ -18,7 +18,7 @@ from oreqa.arrays import Flags, Floats, Ids, Rows
 from oreqa.core import UNITS, Passage, Sentence, Unit
 from oreqa.errors import IndexStateError, InputError, OreqaError
 from oreqa.index import store
-from oreqa.index.dense import BLOCK_SCORES, CodedVectors, FaissVectors
+from oreqa.index.codes import Codes, mapped_codes, vectors_of
 from oreqa.index.documents import check_fields, field_filter, stored_passages
 from oreqa.index.fitted import IndexFitted, read_index_fitted
 from oreqa.index.generations import (
@@ -64,7 +64,7 @@ class Snapshot:
         # SQLite's statements are cached by their text: two threads could bind their parameters to the same one.
         self._one_query = threading.Lock()
         self._is_sound = False
-        self.vectors: dict[Unit, CodedVectors | FaissVectors] = {}
+        self.vectors: dict[Unit, Codes] = {}
         self.bm25: dict[Unit, BM25] = {}
         try:
             self._open_files()
@@ -82,54 +82,29 @@ class Snapshot:
             self.sentence_ids: Ids = np.load(generation / "sentence_ids.npy", mmap_mode="r")
             self.sentence_rows = np.load(generation / "sentence_rows.npy")
             self.empty = len(self.passage_ids) == 0
-            self.is_exact = self.empty or (generation / "sentences.npy").is_file()
             for unit in () if self.empty else UNITS:
-                array, ids = generation / f"{unit}s.npy", self.ids(unit)
-                self.vectors[unit] = (
-                    CodedVectors(array, ids) if array.is_file() else FaissVectors(generation / f"{unit}s.faiss")
-                )
+                self.vectors[unit] = mapped_codes(generation / f"{unit}s.npy", len(self.ids(unit)))
                 self.bm25[unit] = load_bm25(generation / f"{unit}s.bm25")
 
     def ids(self, unit: Unit) -> Ids:
         """SQLite's ids of all sentences or passages."""
         return self.sentence_ids if unit == "sentence" else self.passage_ids
 
-    def rows(self, unit: Unit, allowed: Flags) -> Rows:
-        """The rows of the sentences that are ``allowed`` (a flag for each), or of their passages."""
-        rows = np.flatnonzero(allowed)
-        return rows if unit == "sentence" else np.unique(self.sentence_rows[rows]).astype(np.intp)
+    @cached_property
+    def sentence_starts(self) -> Rows:
+        """The row of each passage's first sentence, and the number of sentences: ``[passages + 1]``."""
+        return np.searchsorted(self.sentence_rows, np.arange(len(self.passage_ids) + 1)).astype(np.intp)
 
     def all_vectors(self, unit: Unit) -> Floats:
         """The stored vector of every sentence or passage, ``[units, dim]``."""
-        if self.empty:
-            return np.zeros((0, 0), np.float32)
-        return self.vectors[unit].vectors(np.asarray(self.ids(unit)))
-
-    def inner_products(self, vectors: Floats, unit: Unit) -> Floats:
-        """The inner product of every one of ``vectors`` and each stored one: ``[vectors, units]``."""
-        return self.vectors[unit].inner_products(vectors, np.asarray(self.ids(unit)))
-
-    def nearest(self, vectors: Floats, k: int, unit: Unit, exact: bool) -> Ids:
-        """As ``Index.nearest``."""
-        ids = np.asarray(self.ids(unit))
-        if self.empty:
-            return np.zeros((len(vectors), 0), np.int64)
-        stored, k = self.vectors[unit], min(k, len(ids))
-        if not exact and isinstance(stored, FaissVectors):
-            return stored.search(vectors, k)
-        size, near = max(1, BLOCK_SCORES // len(ids)), [np.zeros((0, k), np.intp)]
-        for begin in range(0, len(vectors), size):
-            scores = self.inner_products(vectors[begin : begin + size], unit)
-            near.append(np.argpartition(-scores, k - 1, axis=1)[:, :k])
-        return ids[np.concatenate(near)]
+        return np.zeros((0, 0), np.float32) if self.empty else vectors_of(self.vectors[unit])
 
     @cached_property
     def square_norms(self) -> dict[Unit, float]:
         """The mean inner product of a stored vector with itself, from ``SAMPLED`` of each unit; 1 for normalised ones."""
         norms: dict[Unit, float] = dict.fromkeys(UNITS, 1.0)
         for unit, stored in self.vectors.items():
-            ids = np.asarray(self.ids(unit))
-            vectors = stored.vectors(ids[:: -(-len(ids) // SAMPLED)])
+            vectors = vectors_of(stored[:: -(-len(stored) // SAMPLED)])
             norm = float(np.mean(np.sum(vectors.astype(np.float64) ** 2, axis=1)))
             norms[unit] = 1.0 if abs(norm - 1) < QUANTISED or not norm else norm
         return norms
@@ -143,7 +118,7 @@ class Snapshot:
         """From the median of a few norms: one damaged vector does not move it."""
         limits: dict[Unit, tuple[float, float]] = {}
         for unit, stored in self.vectors.items():
-            usual = float(np.median(_norms(stored.vectors(np.asarray(self.ids(unit)[:64])))))
+            usual = float(np.median(_norms(vectors_of(stored[:64]))))
             lowest, highest = NORM_ROOM[abs(usual - 1) < QUANTISED]
             limits[unit] = lowest * usual, highest * usual
         return limits
@@ -152,7 +127,7 @@ class Snapshot:
         """``doubt`` the files if the norm of a vector of these sentences, or of their passages, is out of limits."""
         rows: dict[Unit, Rows] = {"sentence": sentence_rows, "passage": np.unique(self.sentence_rows[sentence_rows])}
         for unit, stored in self.vectors.items():
-            norms = _norms(stored.vectors(np.asarray(self.ids(unit)[rows[unit]])))
+            norms = _norms(vectors_of(stored[rows[unit]]))
             lowest, highest = self.norm_limits(unit)
             if not bool(np.all((norms >= lowest) & (norms <= highest))):
                 self.doubt()
@@ -186,7 +161,7 @@ class Snapshot:
             yield
         except OreqaError:
             raise
-        except Exception as error:  # SQLite, numpy, FAISS and bm25s each raise their own, of any kind
+        except Exception as error:  # SQLite, numpy and bm25s each raise their own, of any kind
             if self.generation.is_dir() and (damaged := damaged_files(self.generation)):
                 raise IndexStateError(damage_message(self.generation / damaged[0])) from error
             if isinstance(error, SQLITE_ERRORS):

@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from oreqa.arguments import choice
 from oreqa.as_json import document_id
-from oreqa.defaults import DEFAULT_ENCODER, FACTORY, LANGUAGE, PASSAGE_TOKENS, QUALITIES, Quality
+from oreqa.defaults import DEFAULT_ENCODER, LANGUAGE, PASSAGE_TOKENS, QUALITIES, Quality
 from oreqa.errors import IndexStateError, describe
 from oreqa.index.generations import DOCUMENTS, UNREADABLE, damage_message, read_error
 from oreqa.models.encoder.prompts import Prompts
@@ -64,7 +64,7 @@ CREATE TABLE IF NOT EXISTS layouts(
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings of an index. Only ``factory`` and ``quality`` can be changed later: the others affect what is stored.
+    """The settings of an index. Only ``quality`` can be changed later: the others affect what is stored.
 
     Examples:
         >>> Settings(language="de", quality="best").quality
@@ -74,7 +74,6 @@ class Settings:
     model: str = DEFAULT_ENCODER
     passage_tokens: int = PASSAGE_TOKENS
     language: str = LANGUAGE
-    factory: str = FACTORY
     truncate_dim: int | None = None
     """Leading dimensions of the vectors that are kept; None for all that the model gives."""
     quality: Quality | None = None
@@ -233,7 +232,6 @@ def read_settings(database: sqlite3.Connection) -> Settings:
         read_setting(database, "model"),
         int(tokens),
         read_setting(database, "language"),
-        read_setting(database, "factory"),
         dim[0] if dim else None,
         quality[0] if quality else None,
     )

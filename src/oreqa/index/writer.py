@@ -28,7 +28,6 @@ from oreqa.index.current import (
     read_current_state,
     write_lock,
 )
-from oreqa.index.dense import check_factory
 from oreqa.index.documents import document_hash, insert_document
 from oreqa.index.encodings import Encodings, passage_hash
 from oreqa.index.generations import DOCUMENTS, DRAFT, drop_draft, newest_generation, publish_draft, write_manifest
@@ -58,7 +57,7 @@ class IndexWriter:
         self._encoder: Encoder | None = None
         self._encodings: Encodings | None = None
         self._draft: sqlite3.Connection | None = None
-        self._rebuild = bool(current.damaged) or settings.factory != current.factory
+        self._rebuild = bool(current.damaged) or current.generation is None
         self._sources: dict[str, SourceChanges] = {}
         self._seen: set[str] = set()
         self._kept: set[str] = set()
@@ -245,7 +244,7 @@ class IndexWriter:
             self.draft.executemany("INSERT INTO sources VALUES (?, ?)", revisions)
         checksums: Mapping[str, Mapping[str, Any]] = {}
         if self._rebuild:
-            complete_draft(self.draft, self.folder / DRAFT, self.encodings, self._encode, {"factory": self.settings.factory})
+            complete_draft(self.draft, self.folder / DRAFT, self.encodings, self._encode)
             link_fitted(self.current.generation, self.folder / DRAFT, self.current.damaged)
         elif self.current.generation is not None:  # the passages are the same, and so are their search files
             checksums = link_search_files(self.current.generation, self.folder / DRAFT)
@@ -283,7 +282,6 @@ def open_writer(
     settings = chosen_settings(folder, settings, model)
     load = partial(Encoder, store.model_place(folder, settings.model), device=device, truncate_dim=settings.truncate_dim)
     check_language(settings.language)
-    check_factory(settings.factory)
     if newest_generation(folder) is None:
         check_empty(folder)
         encoder = load()  # before the folder is created: a model that fails leaves none behind

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from oreqa.arrays import Floats
+from oreqa.arrays import Floats, Rows
 from oreqa.core import Unit
-from oreqa.index.lexical import bm25_bound, bm25_scores
+from oreqa.index.lexical import bm25_bound, bm25_of_texts, bm25_scores
 from oreqa.index.scores.questions import Questions, RetrievalScore
 
 PLAIN_WEIGHT = 0.03
@@ -16,12 +16,15 @@ ROUNDING = 0.1
 """How far a sum of single precision may lie outside of what is possible."""
 
 
-def bm25_score(unit: Unit) -> RetrievalScore:
+def bm25_score(unit: Unit, finder: RetrievalScore | None = None) -> RetrievalScore:
     """BM25 of each ``unit``. With that of passages comes what a passage's BM25 could reach, as ``bm25_bound``."""
 
     def every_score(questions: Questions) -> Iterator[Floats]:
         for ids, _ in questions.words:
             yield bm25_scores(questions.snapshot.bm25[unit], ids)
+
+    def score_rows(questions: Questions, number: int, rows: Rows) -> Floats:
+        return bm25_of_texts(questions.snapshot.bm25[unit], questions.words[number][0], rows)
 
     def bounds(questions: Questions) -> Iterator[float]:
         for ids, unknown in questions.words:
@@ -32,4 +35,6 @@ def bm25_score(unit: Unit) -> RetrievalScore:
         return -ROUNDING, bm25_bound(questions.snapshot.bm25[unit], ids, 0) + ROUNDING
 
     bound = ("bm25_bound", bounds) if unit == "passage" else None
-    return RetrievalScore(unit, "sparse", PLAIN_WEIGHT, every_score, bound=bound, limits=limits)
+    return RetrievalScore(
+        unit, "sparse", PLAIN_WEIGHT, every_score, score_rows=score_rows, finder=finder, bound=bound, limits=limits
+    )

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from oreqa.arrays import Flags, Floats, Ints, Rows
+from oreqa.arrays import Floats, Ints, Rows
 from oreqa.core import Mode, Unit
 from oreqa.index.compounds import COMPOUNDING, forms_to_count, split_compound
 from oreqa.index.lexical import words
 from oreqa.index.snapshot import Snapshot
-
-CANDIDATES = 200
-"""Units that an approximate index, or the sum of the scores without one, gives a search, to be scored in full."""
 
 
 class Questions:
@@ -62,34 +59,24 @@ class Questions:
 
 
 @dataclass(frozen=True, slots=True)
-class Approximate:
-    """A score of an index whose vectors are searched approximately.
-
-    ``candidates`` gives for each question the rows of the units that it finds, among the sentences that are allowed (a flag
-    for each, or None for all); ``score_rows`` the exact scores of some rows for the question of that number.
-    """
-
-    candidates: Callable[[Questions, Flags | None], Iterable[Rows]]
-    score_rows: Callable[[Questions, int, Rows], Floats]
-
-
-@dataclass(frozen=True, slots=True)
 class RetrievalScore:
     """One way to score the sentences, or the passages, of an index.
 
-    ``score`` gives for each question in turn an array over every unit, in the order of the snapshot's rows; ``approximate``
-    scores candidates from an approximate index. The mode hybrid uses every score, and ``mode`` names the other mode that
-    uses this one. ``plain_weight`` is the weight where none was fitted for the index's encoder, divided by the score's
-    ``scale`` on that index, if it has one. ``bound`` is a name and a function that gives, for each question, the highest
-    score possible; a hit's ``scores`` hold it under that name. ``limits`` gives the least and the most that sound files can
-    give the question of that number, with room for rounding.
+    ``score`` gives for each question in turn an array over every unit, in the order of the snapshot's rows. ``score_rows``,
+    of scores that have it, gives those of some rows alone for the question of that number; a large index asks for the
+    sentences of candidates: the passages that are best by ``finder``, or else by the score itself. The mode hybrid uses
+    every score, and ``mode`` names the other mode that uses this one. ``plain_weight`` is the weight where none was fitted
+    for the index's encoder, divided by the score's ``scale`` on that index, if it has one. ``bound`` is a name and a
+    function that gives, for each question, the highest score possible; a hit's ``scores`` hold it under that name.
+    ``limits`` gives the least and the most that sound files can give the question of that number, with room for rounding.
     """
 
     unit: Unit
     mode: Mode
     plain_weight: float
     score: Callable[[Questions], Iterator[Floats]]
-    approximate: Approximate | None = None
+    score_rows: Callable[[Questions, int, Rows], Floats] | None = None
+    finder: RetrievalScore | None = None
     bound: tuple[str, Callable[[Questions], Iterator[float]]] | None = None
     scale: Callable[[Snapshot], float] | None = None
     limits: Callable[[Questions, int], tuple[float, float]] | None = None
