@@ -319,6 +319,29 @@ def follow_ups(axes: Axes) -> None:
     axes.set(xlabel="follow-up questions that are answered right (%)", xlim=(0, 100))
 
 
+def published_gains(axes: Axes) -> None:
+    """What each method gains over its baseline, in the papers' points of MRR, EM or R@5, and here."""
+    silver = {
+        name: read(f"augmentation/{file}-3-seeds.json")["runs"] for name, file in (("SQuAD", "squad-reqa"), ("NQ", "nq-nq"))
+    }
+    endx = read("endx/squad.json")["rows"]
+    spans = read("reconsider/open.json")["qed-nq-train, held out"]
+    pretraining = read("proqa/pretraining-squad.json")["rows"]
+    rows = {
+        **{
+            f"silver pairs, {name}": (gain, 100 * runs["dense, + silver, w = p^2"]["mrr over dense, gold"]["mean"])
+            for (name, runs), gain in zip(silver.items(), (0.9, 7.0), strict=True)
+        },
+        "ENDX, GRU, raw": (3.41, endx["gru endx_dot"]["mrr"][0] - endx["gru dual_dot"]["mrr"][0]),
+        "ENDX, BERT or MiniLM": (2.37, endx["bert endx"]["mrr"][0] - endx["bert dual"]["mrr"][0]),
+        "span re-ranker alone, NQ": (1.6, spans["re-ranker alone, K = 5"]["em"] - spans["reader"]["em"]),
+        "clusters over random": (9.1, pretraining["clusters"]["r@5"][0] - pretraining["distinct"]["r@5"][0]),
+    }
+    gains = {name: [values[place] for values in rows.values()] for place, name in enumerate(("published", "here"))}
+    paired_bars(axes, list(rows), gains, "{:+.1f}")
+    axes.set(xlabel="points of MRR, EM (re-ranker) or R@5 (clusters) gained", xlim=(-5, 11))
+
+
 PLOTS: dict[str, tuple[Callable[[Axes], None], float]] = {
     "fusion": (retrieval, 3.2),
     "augmentation": (augmentation, 3.2),
@@ -337,6 +360,7 @@ PLOTS: dict[str, tuple[Callable[[Axes], None], float]] = {
     "faults": (faults, 5.4),
     "serving": (serving, 2.4),
     "chat": (follow_ups, 1.8),
+    "papers": (published_gains, 4.0),
 }
 
 

@@ -1,0 +1,94 @@
+"""Write the tables of docs/results/papers.md, theirs and ours, from the raw figures under results/.
+
+    python benchmarks/papers_page.py
+
+The rows are benchmarks/support/paper_rows.py; all that is between the marks of a table is written anew. results/papers/
+rows.json has the same figures, unrounded, with the commit of each file.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from common import RESULTS, ROOT, mean_and_deviation
+from support.paper_rows import ROWS, Figure, Row
+
+from oreqa.files import write_json, write_text
+
+PAGE = ROOT / "docs" / "results" / "papers.md"
+HEAD = "| table | | paper | here | learned; asked; seeds | |\n|---|---|---|---|---|---|"
+
+
+def read(figure: Figure, results: Path = RESULTS) -> Any:
+    """What lies under the keys. Raises KeyError if a run was made again and has no such row."""
+    value = json.loads((results / figure[0]).read_text(encoding="utf-8"))
+    for key in figure[1:]:
+        value = value[key]
+    return value
+
+
+def shown(value: float | Sequence[float], seeds: int) -> str:
+    """A figure; of several seeds, with its deviation, from it and its mean, or from one value a seed."""
+    if not isinstance(value, Sequence):
+        return f"{value:.2f}"
+    mean, deviation = value if len(value) == 2 else mean_and_deviation(value)
+    return f"{mean:.2f}" + (f"±{deviation:.2f}" if seeds > 1 else "")
+
+
+def has_commit(figure: Figure, results: Path) -> bool:
+    """Whether a file says which code gave its figures, and that code was committed."""
+    content = json.loads((results / figure[0]).read_text(encoding="utf-8"))
+    return not str(content.get("commit", "-dirty")).endswith("-dirty")
+
+
+def line(row: Row, results: Path = RESULTS) -> str:
+    """The row in Markdown; a dagger marks figures whose code is not known to the commit."""
+    if not row.ours:
+        return f"| {row.table} | {row.system} | {row.theirs} | | | {row.verdict} |".replace("|  |", "| |")
+    seeds = row.seeds if isinstance(row.seeds, int) else read(row.seeds, results)
+    ours = "→".join(shown(read(figure, results), seeds) for figure in row.ours)
+    mark = "" if all(has_commit(figure, results) for figure in row.ours) else "†"
+    cells = (row.table, row.system, row.theirs, ours + mark, f"{row.size}; {seeds}", row.verdict)
+    return f"| {' | '.join(cells)} |".replace("|  |", "| |")
+
+
+def with_tables(text: str, results: Path = RESULTS) -> str:
+    """The page with its tables written anew. Raises ValueError for a table that it does not have."""
+    for name, rows in ROWS.items():
+        table = "\n".join([HEAD, *(line(row, results) for row in rows)])
+        marks = re.compile(rf"(<!-- {name} -->\n).*?(\n<!-- end -->)", re.DOTALL)
+        if not marks.search(text):
+            raise ValueError(f"{PAGE}: it has no table between <!-- {name} --> and <!-- end -->")
+        text = marks.sub(lambda match, table=table: match[1] + table + match[2], text)  # type: ignore[misc]
+    return text
+
+
+def raw_rows(results: Path = RESULTS) -> list[dict[str, Any]]:
+    """The figures of all rows, unrounded, with the files that they are from and what commit those name."""
+    return [
+        {
+            "page": page,
+            "table": row.table,
+            "system": row.system,
+            "published": row.theirs,
+            "figures": [read(figure, results) for figure in row.ours],
+            "files": sorted({figure[0] for figure in row.ours}),
+            "committed": bool(row.ours) and all(has_commit(figure, results) for figure in row.ours),
+            "verdict": row.verdict,
+        }
+        for page, rows in ROWS.items()
+        for row in rows
+    ]
+
+
+def main() -> None:
+    write_text(PAGE, with_tables(PAGE.read_text(encoding="utf-8")))
+    write_json(RESULTS / "papers" / "rows.json", raw_rows())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,258 @@
+"""The rows of docs/results/papers.md: a published figure, where ours lies under results/, and what the two say together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+Figure = tuple[str, ...]
+"""A figure: the file under results/, and the keys to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row. ``ours`` are figures, shown with arrows between them, as ``theirs`` are; without any it was not run, and
+    ``verdict`` says what it would need. ``size`` is what ours were trained with and asked; ``seeds`` counts trainings."""
+
+    table: str
+    system: str
+    theirs: str
+    ours: tuple[Figure, ...] = ()
+    size: str = ""
+    seeds: int | Figure = 1
+    verdict: str = ""
+
+
+def _endx(row: str, key: str = "mrr", file: str = "squad") -> Figure:
+    return (f"endx/{file}.json", "rows", row, key)
+
+
+def _gold(name: str, file: str) -> Figure:
+    return (f"augmentation/{file}.json", "runs", name, "mrr@100")
+
+
+_SILVER = ("dense, gold", "dense, + silver, w = p^2")
+_OPEN = ("reconsider/open.json", "squad-v1.1-dev")
+_NQ = ("reconsider/open.json", "qed-nq-train, held out")
+_PRETRAINING = ("proqa/pretraining-squad.json", "rows")
+
+ROWS: dict[str, list[Row]] = {
+    "augmentation": [
+        Row(
+            "2",
+            "classifier, SQuAD: accuracy",
+            "92.6",
+            (("augmentation/classifier-squad/metrics.json", "acc"),),
+            "45,000; 800",
+            verdict="holds",
+        ),
+        Row(
+            "2",
+            "classifier, NQ: accuracy",
+            "84.3",
+            (("augmentation/classifier-nq/metrics.json", "acc"),),
+            "45,000; 748",
+            verdict="holds",
+        ),
+        Row("2", "BERT large", "93.6", verdict="not run: GPU"),
+        Row(
+            "3",
+            "gold→silver, SQuAD",
+            "72.8→73.7",
+            tuple(_gold(name, "squad-reqa-3-seeds") for name in _SILVER),
+            "4,005; 10,539",
+            ("augmentation/squad-reqa-3-seeds.json", "seeds"),
+            "holds",
+        ),
+        Row(
+            "3",
+            "gold→silver, NQ",
+            "58.9→65.9",
+            tuple(_gold(name, "nq-nq-3-seeds") for name in _SILVER),
+            "4,002; 748",
+            ("augmentation/nq-nq-3-seeds.json", "seeds"),
+            "does not hold",
+        ),
+        Row(
+            "3",
+            "gold→hard negatives, SQuAD",
+            "",
+            (_gold("dense, gold", "squad-reqa"), _gold("dense, + mined negatives", "squad-reqa")),
+            "4,005; 10,539",
+            ("augmentation/squad-reqa.json", "seeds"),
+            "as good",
+        ),
+        Row("3", "MultiReQA NQ", "58.9→65.9", verdict="not run: MRQA's file"),
+    ],
+    "endx": [
+        Row("2", "RNN, SQuAD", "52.19→53.68", verdict="not run: `--encoder rnn`"),
+        Row(
+            "2",
+            "GRU, raw",
+            "55.24→58.65",
+            (_endx("gru dual_dot"), _endx("gru endx_dot")),
+            "3,000×4; 10,539",
+            _endx("gru endx_dot", "seeds"),
+            "holds: p 0.04 over seeds",
+        ),
+        Row(
+            "2",
+            "GRU, unit",
+            "",
+            (_endx("gru dual"), _endx("gru endx")),
+            "3,000×4; 10,539",
+            _endx("gru endx", "seeds"),
+            "does not hold: p<0.001",
+        ),
+        Row(
+            "2",
+            "LSTM, unit",
+            "58.77→61.00",
+            (_endx("lstm dual"), _endx("lstm endx")),
+            "3,000×4; 10,539",
+            _endx("lstm endx", "seeds"),
+            "does not hold",
+        ),
+        Row(
+            "2",
+            "Transformer, unit",
+            "62.58→63.73",
+            (_endx("transformer dual"), _endx("transformer endx")),
+            "3,000×4; 10,539",
+            _endx("transformer endx", "seeds"),
+            "cannot be said",
+        ),
+        Row(
+            "2",
+            "BERT (here MiniLM), unit",
+            "71.06→73.43",
+            (_endx("bert dual"), _endx("bert endx")),
+            "3,000; 10,539",
+            _endx("bert endx", "seeds"),
+            "cannot be said",
+        ),
+        Row(
+            "3",
+            "the same, NQ",
+            "54.80→57.76",
+            (_endx("bert dual", file="nq"), _endx("bert endx", file="nq")),
+            "3,000; 748",
+            _endx("bert endx", "seeds", "nq"),
+            "cannot be said",
+        ),
+        Row("3", "HotpotQA, NewsQA", "", verdict="not run: MRQA's files"),
+        Row(
+            "4",
+            "GRU, raw, 8 questions",
+            "60.19→64.93",
+            tuple(
+                ("endx/squad.json", "answers_with_questions", "at least 8", name, "mrr")
+                for name in ("gru dual_dot", "gru endx_dot")
+            ),
+            "3,000×4; 381",
+            _endx("gru endx_dot", "seeds"),
+            "holds, as elsewhere",
+        ),
+        Row(
+            "5",
+            "without qq→aa→qa→aq",
+            "−0.9 to −1.9",
+            tuple(_endx(f"gru endx_dot_without_{term}") for term in ("qq", "aa", "qa", "aq")),
+            "3,000×4; 10,539",
+            _endx("gru endx_dot_without_qq", "seeds"),
+            "cannot be said",
+        ),
+        Row(
+            "6",
+            "BERT→ENDX→full attention",
+            "71.83→76.44→79.82",
+            tuple(
+                ("endx/full_attention.json", "rows", name, "mrr")
+                for name in ("MiniLM, alone", "MiniLM, ENDX", "full cross-attention")
+            ),
+            "3,000; 128",
+            1,
+            "full attention: holds",
+        ),
+    ],
+    "reconsider": [
+        Row(
+            "1",
+            "among first 1→5",
+            "40.3→49.5",
+            tuple((*_OPEN, f"em@{k} of the reader") for k in (1, 5)),
+            "9,989; 1,000",
+            verdict="10, 25: not run",
+        ),
+        Row(
+            "2",
+            "reader→re-ranker, SQuAD",
+            "",
+            ((*_OPEN, "reader", "em"), (*_OPEN, "re-ranker alone, K = 5", "em")),
+            "9,989; 1,000",
+            verdict="does not hold",
+        ),
+        Row(
+            "2",
+            "reader→re-ranker, NQ",
+            "41.5→43.1",
+            ((*_NQ, "reader", "em"), (*_NQ, "re-ranker alone, K = 5", "em")),
+            "9,989; 748",
+            verdict="does not hold",
+        ),
+        Row(
+            "2",
+            "reader→aggregation",
+            "",
+            ((*_OPEN, "reader", "em"), (*_OPEN, "reader + retrieval + aggregation, tuned", "em")),
+            "9,989; 1,000",
+            verdict="better baseline",
+        ),
+        Row("2", "TriviaQA, WebQ, TREC; large", "", verdict="not run: Wikipedia, GPU"),
+        Row(
+            "5",
+            "K: 3→5→8 (paper: 3→5→10)",
+            "41.54→42.50→42.26",
+            tuple((*_OPEN, f"re-ranker alone, K = {k}", "em") for k in (3, 5, 8)),
+            "9,989; 1,000",
+            verdict="does not hold",
+        ),
+        Row(
+            "6",
+            "M: 2→6→12 (paper: 25→30→40)",
+            "42.34→42.48→41.25",
+            tuple(("reconsider/ablations.json", "table", f"M = {m}, marked: alone, K = 5", "em") for m in (2, 6, 12)),
+            "440; 400",
+            verdict="cannot be said",
+        ),
+    ],
+    "proqa": [
+        Row("1", "NQ, WebQ, TREC, EM", "37.4, 37.1, 34.6", verdict="not run: Wikipedia, GPU"),
+        Row(
+            "§3",
+            "generator, ROUGE-L, NQ",
+            "55.6",
+            (("proqa/generator-search-held-out/metrics.json", "rouge_l_coco"),),
+            "mixed; 748",
+            verdict="5 below BART",
+        ),
+        Row("§3", "weakly supervised", "49.6", verdict="not written"),
+        Row(
+            "3",
+            "cloze→random→clusters, R@5",
+            "20.4→42.9→52.0",
+            tuple((*_PRETRAINING, name, "r@5") for name in ("cloze", "distinct", "clusters")),
+            "5,000; 10,539",
+            ("proqa/pretraining-squad.json", "seeds"),
+            "order holds; clusters: p 0.08",
+        ),
+        Row(
+            "4",
+            "shared→joint→separate, EM",
+            "38.5→36.2→35.1",
+            tuple(("proqa/openqa_objectives.json", "rows", name, "nq", "em") for name in ("shared", "joint", "separate")),
+            "1,000; 499",
+            verdict="cannot be said",
+        ),
+    ],
+}
+"""Rows by the page that explains them, in the order of its paper's tables."""
