@@ -65,6 +65,36 @@ def test_proqas_pretraining_takes_two_steps(bert_base: Path, tmp_path: Path) -> 
     assert (encoder.folder.config["num_hidden_layers"], encoder.folder.config["hidden_size"]) == (12, 768)
 
 
+def pair_file(path: Path) -> Path:
+    """Twenty questions of as many passages, each with a hard negative of another and one of its own passage."""
+    texts = [f"{a} {b}. {b} {a}." for a, b in itertools.combinations("abcdefg", 2)][:20]
+    pairs = [
+        Pair(f"which {text}", Candidate(text[:4], text), negatives=(Candidate(other[:4], other), Candidate(text[5:], text)))
+        for text, other in zip(texts, texts[1:] + texts[:1], strict=True)
+    ]
+    path.write_text("".join(json.dumps(pair_row(pair)) + "\n" for pair in pairs))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [("dpr-retriever", ["max_tokens=48"]), ("augmentation-retriever", ["max_tokens=48", "epochs=20", "optimiser.batch=8"])],
+)
+def test_the_papers_retrievers_learn_on_a_tiny_backbone(tiny: Path, tmp_path: Path, name: str, changes: list[str]) -> None:
+    """All epochs of DPR and twenty of the other, whose losses fall; batches are drawn at random."""
+    data = pair_file(tmp_path / "pairs.jsonl")
+    named = [f"backbone={tiny}", f'data=["{data}"]', "optimiser.learning_rate=3e-3", *changes]
+    recipe = load_recipe(RetrieverRecipe, RECIPES / "papers" / f"{name}.toml", named)
+    assert recipe.batches == "distinct"
+    record = train_recorded(train_retriever, recipe, tmp_path / "m")
+    assert record["steps"] == recipe.epochs * -(-20 // recipe.optimiser.batch)
+    losses = [loss for _, loss in record["losses"]]
+    assert losses[-1] < losses[0]
+    encoder = Encoder(tmp_path / "m", precision="f32")
+    assert encoder.encode("which a b").shape == (32,)
+    assert (encoder.folder.questions is not None) == (name == "dpr-retriever")
+
+
 @paper_size
 @pytest.mark.parametrize("encoder", ["bert", "rnn", "gru", "lstm", "transformer"])
 def test_endx_takes_two_steps(bert_base: Path, tmp_path: Path, encoder: str) -> None:
