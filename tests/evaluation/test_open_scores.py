@@ -75,6 +75,15 @@ def test_metrics_of_a_question() -> None:
     assert reranking_analysis(results, 5) == {"right_before": 1, "mendable": 1, "mended": 1, "broken": 1}
 
 
+def test_the_right_answer_may_stand_as_far_down_as_a_re_ranker_looks() -> None:
+    """Iyer et al. (2021, Table 1) count the first 1, 5, 10 and 25."""
+    question = OpenQuestion("1", "who", ("Ada",))
+    for place, expected in ((1, [1, 1, 1, 1]), (10, [0, 0, 1, 1]), (25, [0, 0, 0, 1]), (26, [0, 0, 0, 0])):
+        answers = [("Ada" if number == place else f"no {number}", -float(number)) for number in range(1, 31)]
+        (result,) = score_predictions([question], [Prediction(answers, "", [])])
+        assert [result.metrics[f"em@{k}"] for k in (1, 5, 10, 25)] == expected
+
+
 def test_retrieval_is_judged_by_the_questions_that_have_an_answer() -> None:
     questions = [QUESTION, OpenQuestion("3", "who", ()), PATTERN]
     rows = [

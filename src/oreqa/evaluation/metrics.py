@@ -36,6 +36,8 @@ MEANING = {
     "auc_right": "how often it is higher for a right answer, from an F1 of 0.5, than for another",
     "ece": "expected calibration error: mean distance between the probability and the share that is right",
     "em@5": "an exactly right answer among the first 5",
+    "em@10": "an exactly right answer among the first 10",
+    "em@25": "an exactly right answer among the first 25",
     "acc@1": "the first passage that was read holds an answer",
     "acc@5": "one of the first 5 passages that were read holds an answer",
     "acc@10": "one of the first 10 passages that were read holds an answer",

@@ -21,6 +21,7 @@ from oreqa.evaluation.figures import trust_figure
 from oreqa.evaluation.frame import Evaluation
 from oreqa.evaluation.metrics import calibration, calibration_error, roc_area
 from oreqa.evaluation.open_scores import (
+    ANSWER_CUTOFFS,
     JUDGED_PASSAGES,
     Prediction,
     grouped_metrics,
@@ -37,7 +38,7 @@ from oreqa.models.reader.reader import CHUNK, Reader
 from oreqa.progress import Progress, show
 
 _ASKED_TOGETHER = 8
-_ANSWERS_KEPT = 10
+_ANSWERS_KEPT = max(ANSWER_CUTOFFS)
 _NOTHING: dict[str, Any] = {"answers": [], "before": ""}
 """The row of a question that is refused: re-ranking changes nothing about it, as its passage is the only one."""
 

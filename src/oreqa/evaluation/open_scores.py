@@ -26,7 +26,7 @@ from oreqa.evaluation.metrics import mean_metrics
 from oreqa.evaluation.runs import QuestionResult
 from oreqa.text.answers import match_pattern, normalize_answer
 
-ANSWER_CUTOFFS = (1, 3, 5, 10)
+ANSWER_CUTOFFS = (1, 3, 5, 10, 25)
 
 JUDGED_PASSAGES = 5
 """Passages in which the right one is looked for."""
