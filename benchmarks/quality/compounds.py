@@ -14,16 +14,17 @@ import gzip
 import json
 import re
 import sys
-import tempfile
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from oreqa.evaluation.metrics import paired_difference
-from oreqa.index.compounds import split_compound, vocabulary_parts, with_parts
-from oreqa.index.lexical import Vocabulary, bm25_scores, build_bm25, load_bm25, words
-from oreqa.index.publish import PASSAGE_BM25
+from oreqa.index.bm25 import Bm25, LivePostings, postings_of
+from oreqa.index.compounds import split_compound, vocabulary_parts
+from oreqa.index.lexical import Vocabulary, words
+from oreqa.index.snapshot import BM25_PARAMETERS
 
 sys.path.append(str(Path(__file__).parents[1]))
 from common import report
@@ -56,23 +57,23 @@ def sections(work: Path) -> list[tuple[str, str]]:
 def reciprocal_ranks(asked: Asked, texts: Sequence[str], splits: bool) -> list[float]:
     """One over the rank of each question's first right passage; 0 for one that is not among the first ``DEPTH``."""
     vocabulary, stems = Vocabulary(), [words(text, "de") for text in texts]
-    passages = vocabulary.number([word for text in stems for word in text]), np.array([len(text) for text in stems])
-    if splits:
-        passages = with_parts(passages, vocabulary_parts(vocabulary, passages, "de"))
-    known = dict(vocabulary.items())
-    with tempfile.TemporaryDirectory() as folder:
-        build_bm25(*passages, len(vocabulary), Path(folder) / "bm25", *PASSAGE_BM25)
-        retriever = load_bm25(Path(folder) / "bm25")
-        counts = np.diff(retriever.scores["indptr"])
-        held = {word: int(counts[number]) for word, number in known.items()}
-        ranks = []
-        for question, is_right in asked:
-            terms = words(question, "de")
-            for word in terms[:] if splits else ():
-                terms += () if word in known else split_compound(word, held, "de") or ()
-            scores = bm25_scores(retriever, np.array([known[term] for term in terms if term in known], np.int32))
-            order = np.argsort(-scores, kind="stable")[:DEPTH]
-            ranks.append(next((1 / rank for rank, number in enumerate(order, 1) if is_right(int(number))), 0.0))
+    postings = postings_of((vocabulary.number([w for text in stems for w in text]), np.array([len(text) for text in stems])))
+    known, sizes = dict(vocabulary.items()), np.diff(postings.starts).tolist()
+    parts = vocabulary_parts({word: sizes[number] for word, number in known.items()}, "de") if splits else {}
+    compounds: dict[int, list[int]] = defaultdict(list)
+    for word, pair in parts.items():
+        for part in pair:
+            compounds[known[part]].append(known[word])
+    bm25 = Bm25([LivePostings.of(postings)], *BM25_PARAMETERS["passage"], compounds)
+    held = {word: bm25.texts_with(number) for word, number in known.items()}
+    ranks = []
+    for question, is_right in asked:
+        terms = words(question, "de")
+        for word in terms[:] if splits else ():
+            terms += () if word in known else split_compound(word, held, "de") or ()
+        scores = bm25.scores(np.array([known[term] for term in terms if term in known], np.int32))
+        order = np.argsort(-scores, kind="stable")[:DEPTH]
+        ranks.append(next((1 / rank for rank, number in enumerate(order, 1) if is_right(int(number))), 0.0))
     return ranks
 
 

@@ -14,14 +14,14 @@ import gzip
 import random
 import re
 import sys
-import tempfile
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
-from oreqa.index.lexical import Vocabulary, bm25_scores, build_bm25, load_bm25, words
+from oreqa.index.bm25 import Bm25, LivePostings, postings_of
+from oreqa.index.lexical import Vocabulary, words
 
 sys.path.append(str(Path(__file__).parents[1]))
 from common import report
@@ -66,14 +66,14 @@ def messages(work: Path) -> list[tuple[str, str]]:
     return found
 
 
-def reciprocal_rank(queries: list[list[str]], texts: list[list[str]], folder: Path) -> float:
+def reciprocal_rank(queries: list[list[str]], texts: list[list[str]]) -> float:
     """The mean reciprocal rank, in percent, of each query's own text among the first ``DEPTH``."""
     vocabulary = Vocabulary()
     terms = vocabulary.number([word for text in texts for word in text])
-    build_bm25(terms, np.array([len(text) for text in texts]), len(vocabulary), folder, 0.9, 0.4)
-    retriever, known, total = load_bm25(folder), dict(vocabulary.items()), 0.0
+    bm25 = Bm25([LivePostings.of(postings_of((terms, np.array([len(text) for text in texts]))))], 0.9, 0.4)
+    known, total = dict(vocabulary.items()), 0.0
     for place, query in enumerate(queries):
-        scores = bm25_scores(retriever, np.array([known[word] for word in query if word in known], np.int32))
+        scores = bm25.scores(np.array([known[word] for word in query if word in known], np.int32))
         rank = 1 + int((scores > scores[place]).sum())
         total += 1 / rank if scores[place] > 0 and rank <= DEPTH else 0.0
     return round(100 * total / len(queries), 1)
@@ -93,9 +93,8 @@ def main() -> None:
     for language, pairs in sets.items():
         rows[language] = {"texts": len(pairs)}
         for way, cut in WAYS.items():
-            with tempfile.TemporaryDirectory() as folder:
-                queries, texts = ([cut(pair[side]) for pair in pairs] for side in (0, 1))
-                rows[language][way] = reciprocal_rank(queries, texts, Path(folder) / "bm25")
+            queries, texts = ([cut(pair[side]) for pair in pairs] for side in (0, 1))
+            rows[language][way] = reciprocal_rank(queries, texts)
         print(language, rows[language])
     report(f"files/unspaced-{options.name}", rows)
 

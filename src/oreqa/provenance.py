@@ -32,7 +32,7 @@ def data_hash(paths: Iterable[Path]) -> str:
 def versions() -> dict[str, str]:
     """Return the versions of Python and of the installed libraries that results depend on."""
     installed = {"python": platform.python_version()}
-    for name in ("oreqa", "openvino", "numpy", "faiss-cpu", "bm25s", "tokenizers", "torch", "sentence-transformers"):
+    for name in ("oreqa", "openvino", "numpy", "faiss-cpu", "tokenizers", "torch", "sentence-transformers"):
         try:
             installed[name] = version(name)
         except PackageNotFoundError:

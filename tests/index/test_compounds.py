@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from oreqa.index.compounds import forms_to_count, possible_parts, split_compound, vocabulary_parts, with_parts
+from oreqa.index.compounds import forms_to_count, possible_parts, split_compound, vocabulary_parts
 from oreqa.index.in_memory import index_documents
-from oreqa.index.lexical import Vocabulary, words
+from oreqa.index.lexical import words
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
 
@@ -40,21 +39,9 @@ def test_a_part_has_four_letters_and_two_passages() -> None:
     assert split_compound("wortzahl", {"wort": 2, "zahl": 1}, "de") is None
 
 
-def test_parts_follow_their_compound() -> None:
-    vocabulary = Vocabulary()
-    texts = [["paket"], ["verwalt", "paket"], ["verwalt"], [], ["die", "paketverwalt", "hilft"]]
-    terms = vocabulary.number([word for text in texts for word in text])
-    passages = terms, np.array([len(text) for text in texts])
-    parts = vocabulary_parts(vocabulary, passages, "de")
-    names = [word for word, _ in vocabulary.items()]
-    assert [(names[row], *(names[part] for part in pair)) for row, pair in enumerate(parts) if pair[0] >= 0] == [
-        ("paketverwalt", "paket", "verwalt")
-    ]
-    numbers, lengths = with_parts(passages, parts)
-    assert [names[number] for number in numbers] == [
-        "paket", "verwalt", "paket", "verwalt", "die", "paketverwalt", "paket", "verwalt", "hilft"
-    ]  # fmt: skip
-    assert lengths.tolist() == [1, 2, 1, 0, 5]
+def test_the_words_of_an_index_that_are_compounds() -> None:
+    passages_with = {"paket": 2, "verwalt": 2, "die": 1, "paketverwalt": 1, "hilft": 1}
+    assert vocabulary_parts(passages_with, "de") == {"paketverwalt": ("paket", "verwalt")}
 
 
 def test_an_index_in_german_finds_compounds(tmp_path: Path, tiny: Path) -> None:

@@ -404,7 +404,7 @@ def test_a_generation_that_is_replaced_while_it_is_opened(
     folder: Path, library: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two updates are published between the opening of a generation's files: the newest is opened instead."""
-    load = snapshot.load_bm25
+    load = snapshot.mapped_postings
     checked = current.damaged_files
 
     numbers = itertools.count()
@@ -416,11 +416,11 @@ def test_a_generation_that_is_replaced_while_it_is_opened(
             (library / f"{number}.txt").write_text(f"Text {number}.")
             index_files(folder, [library])
 
-    def load_late(path: Path) -> object:
+    def load_late(path: Path, count: int) -> object:
         publish_twice()
-        return load(path)
+        return load(path, count)
 
-    monkeypatch.setattr(snapshot, "load_bm25", load_late)
+    monkeypatch.setattr(snapshot, "mapped_postings", load_late)
     assert Index.open(folder).counts()["documents"] == 6
 
     def check_late(generation: Path) -> list[str]:

@@ -10,11 +10,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 
-import numpy as np
-from numpy.typing import NDArray
-
-from oreqa.arrays import Ints
-from oreqa.index.lexical import Texts, Vocabulary, words
+from oreqa.index.lexical import words
 
 COMPOUNDING = frozenset({"de"})
 """Languages whose compounds are split, by ISO 639-1 code: those in which the gain was measured."""
@@ -61,32 +57,10 @@ def split_compound(word: str, passages_with: Mapping[str, int], language: str) -
     return parts
 
 
-def vocabulary_parts(vocabulary: Vocabulary, passages: Texts, language: str) -> Ints:
-    """The numbers of the two words that each word of the passages is made of, ``[vocabulary, 2]``; -1 for other words."""
-    terms, lengths = passages
-    held = np.unique(np.repeat(np.arange(len(lengths)), lengths) * len(vocabulary) + terms) % max(1, len(vocabulary))
-    numbers, counts = dict(vocabulary.items()), np.bincount(held, minlength=len(vocabulary)).tolist()
-    passages_with = {word: counts[number] for word, number in numbers.items() if counts[number]}
-    parts = np.full((len(vocabulary), 2), -1, np.int32)
-    for word in passages_with:
-        if split := split_compound(word, passages_with, language):
-            parts[numbers[word]] = [numbers[part] for part in split]
-    return parts
-
-
-def with_parts(texts: Texts, parts: Ints) -> Texts:
-    """Texts in which each compound is followed by its parts."""
-    terms, lengths = texts
-    is_split = parts[terms, 0] >= 0
-    sizes = np.where(is_split, 3, 1)
-    starts = np.cumsum(sizes) - sizes
-    out = np.empty(int(sizes.sum()), np.int32)
-    out[starts] = terms
-    for place in (0, 1):
-        out[starts[is_split] + 1 + place] = parts[terms[is_split], place]
-    owners = np.repeat(np.arange(len(lengths)), lengths)
-    longer: NDArray[np.int64] = np.bincount(owners, weights=sizes, minlength=len(lengths)).astype(np.int64)
-    return out, longer
+def vocabulary_parts(passages_with: Mapping[str, int], language: str) -> dict[str, tuple[str, str]]:
+    """The two words that each compound is made of, of words with the number of passages that hold each."""
+    splits = ((word, split_compound(word, passages_with, language)) for word in passages_with)
+    return {word: parts for word, parts in splits if parts}
 
 
 def forms_to_count(stems: Iterable[str], language: str) -> set[str]:

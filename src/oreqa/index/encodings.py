@@ -109,7 +109,8 @@ class Encodings:
             check_pages(self._database)
         if read_setting(self._database, "made_for") != self._made_for:
             raise sqlite3.DatabaseError("it belongs to another model")
-        self.vocabulary = Vocabulary(sound_terms(self._database))
+        terms = run("SELECT term FROM terms ORDER BY id")
+        self.vocabulary = Vocabulary([term for (term,) in terms] if sealed else sound_terms(self._database))
         if not sealed:
             with transaction(self._database):
                 self._database.executemany("DELETE FROM encodings WHERE rowid = ?", damaged_rows(self._database))

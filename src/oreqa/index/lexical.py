@@ -1,4 +1,4 @@
-"""BM25 (Robertson & Zaragoza 2009, Lucene's variant) over stemmed words, through bm25s."""
+"""The words of texts, and their numbers."""
 
 from __future__ import annotations
 
@@ -8,17 +8,12 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import pairwise
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oreqa.arrays import Floats, Ints, Rows
+from oreqa.arrays import Ints
 from oreqa.errors import InputError
-
-if TYPE_CHECKING:
-    from bm25s import BM25
 
 # Characters of writing without spaces: Chinese, kana; Thai, Lao, Burmese, Khmer with their vowel signs. In a run of them
 # each is a word, and so is each pair; everything else is cut at what is not a letter or a digit.
@@ -110,69 +105,3 @@ class Vocabulary:
 
 Texts = tuple[Ints, NDArray[np.int64]]
 """The word ids of all texts one after another, and the number of words of each text."""
-
-
-def build_bm25(terms: Ints, lengths: NDArray[np.int64], vocabulary: int, folder: Path, k1: float, b: float) -> None:
-    """Score every word of every text and save the matrix in ``folder``, in bm25s' format.
-
-    ``terms`` are the numbered words of all texts one after another, ``lengths`` how many each text has, ``vocabulary`` the
-    number of known words. The matrix is made here, sorted once instead of text by text in Python, because a refresh makes
-    it anew.
-    """
-    import bm25s
-
-    texts = len(lengths)
-    keys = terms.astype(np.int64) * texts + np.repeat(np.arange(texts), lengths)
-    keys, counts = np.unique(keys, return_counts=True)
-    words_, rows = np.divmod(keys, max(texts, 1))
-    texts_with = np.bincount(words_, minlength=vocabulary + 1)  # one more, so that an empty vocabulary works, too
-    idf = np.log1p((texts - texts_with + 0.5) / (texts_with + 0.5))
-    norm = k1 * (1 - b + b * lengths / max(lengths.mean(), 1e-9))
-    retriever = bm25s.BM25(k1=k1, b=b, method="lucene", backend="numpy")
-    retriever.scores = {
-        "data": (idf[words_] * counts / (counts + norm[rows])).astype(np.float32),
-        "indices": rows.astype(np.int32),
-        "indptr": np.concatenate([[0], np.cumsum(texts_with)]).astype(np.int64),
-        "num_docs": texts,
-    }
-    retriever.vocab_dict, retriever.nonoccurrence_array = {}, None
-    retriever.save(folder, show_progress=False)
-
-
-def load_bm25(folder: Path) -> BM25:
-    """A saved matrix, mapped into memory."""
-    import bm25s
-
-    return bm25s.BM25.load(folder, mmap=True, load_vocab=False, show_progress=False)
-
-
-def bm25_scores(retriever: BM25, ids: Ints) -> Floats:
-    """BM25 of every text for one question, given by the numbers of its known words: ``[texts]``."""
-    scores: Floats = retriever.get_scores_from_ids(ids)
-    return scores
-
-
-def bm25_of_texts(retriever: BM25, ids: Ints, rows: Rows) -> Floats:
-    """BM25 of the texts in these rising rows for one question: ``[rows]``."""
-    weights, texts, starts = (np.asarray(retriever.scores[name]) for name in ("data", "indices", "indptr"))
-    scores = np.zeros(len(rows), np.float32)
-    for number in ids.tolist():
-        begin, end = starts[number], starts[number + 1]
-        with_word = texts[begin:end]
-        places = np.searchsorted(with_word, rows)
-        places[places == len(with_word)] = 0
-        held = with_word[places] == rows if len(with_word) else np.zeros(len(rows), bool)
-        scores[held] += weights[begin:end][places[held]]
-    return scores
-
-
-def bm25_bound(retriever: BM25, ids: Ints, unknown: int) -> float:
-    """The highest BM25 that a question could reach: the sum of its words' IDF.
-
-    ``unknown`` words that no text holds weigh as much as a word can.
-    """
-    indptr, texts = retriever.scores["indptr"], retriever.scores["num_docs"]
-    texts_with = np.asarray(indptr[ids + 1] - indptr[ids], np.float64)
-    counts = np.concatenate([texts_with, np.zeros(unknown)])
-    with np.errstate(invalid="ignore"):  # of a damaged matrix; the search refuses scores that are no numbers
-        return float(np.log1p((texts - counts + 0.5) / (counts + 0.5)).sum())

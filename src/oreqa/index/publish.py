@@ -7,29 +7,26 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
-from oreqa.arrays import Ints, Rows, check_whole
-from oreqa.core import Passage
+from oreqa.arrays import Flags, Ids, Ints, Rows, check_whole
+from oreqa.core import UNITS, Passage, Unit
 from oreqa.defaults import BATCH_PASSAGES
-from oreqa.index.codes import Codes
-from oreqa.index.compounds import COMPOUNDING, vocabulary_parts, with_parts
+from oreqa.index.bm25 import LivePostings, Postings, joined, mapped_postings, postings_of, write_postings
+from oreqa.index.codes import Codes, mapped_codes
+from oreqa.index.compounds import COMPOUNDING, vocabulary_parts
 from oreqa.index.documents import stored_passages
 from oreqa.index.encodings import Encodings
 from oreqa.index.generations import DOCUMENTS, link_file, read_manifest
-from oreqa.index.lexical import Texts, build_bm25
-from oreqa.index.store import chunks, read_setting, transaction, write_setting
+from oreqa.index.lexical import Texts
+from oreqa.index.store import chunks, open_documents, read_setting, transaction, write_setting
 from oreqa.models.names import FITTED
-
-SENTENCE_BM25 = (0.6, 0.2)
-"""k1 and b for sentences: repeating a word adds little, and length hardly matters."""
-
-PASSAGE_BM25 = (0.9, 0.4)
-"""k1 and b for passages, with title and heading. Both pairs were tuned: docs/results/fusion.md."""
 
 Encode = Callable[[Mapping[bytes, Passage]], None]
 """Encodes passages, whose keys are their hashes, into the memo."""
@@ -43,19 +40,22 @@ class MissingEncodingsError(Exception):
         self.hashes = hashes
 
 
-def complete_draft(database: sqlite3.Connection, folder: Path, encodings: Encodings, encode: Encode) -> None:
+def complete_draft(
+    database: sqlite3.Connection, folder: Path, encodings: Encodings, encode: Encode, before: Path | None = None
+) -> None:
     """Set the hash of the contents, then build the search files in ``folder``.
 
+    What has not changed since ``before``, a sound generation by the same encoder, is taken from there.
     ``encode`` is called with passages whose encodings are missing from the memo, or damaged.
     """
     with transaction(database):
         write_setting(database, "content", content_hash(database))
     try:
-        build_search_files(database, folder, encodings)
+        build_search_files(database, folder, encodings, before)
     except MissingEncodingsError as missing:
         for batch in draft_passages(database, missing.hashes):
             encode(batch)
-        build_search_files(database, folder, encodings)
+        build_search_files(database, folder, encodings, before)
 
 
 def draft_passages(database: sqlite3.Connection, digests: Iterable[bytes]) -> Iterator[dict[bytes, Passage]]:
@@ -68,13 +68,27 @@ def draft_passages(database: sqlite3.Connection, digests: Iterable[bytes]) -> It
         yield {numbers[number]: passages[number][0] for number in batch}
 
 
-def build_search_files(database: sqlite3.Connection, folder: Path, encodings: Encodings) -> None:
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """The first passages of a draft, as many as ``passages``, which the generation before it holds as they are."""
+
+    passages: int = 0
+    vectors: Mapping[Unit, Codes] = field(default_factory=dict)
+    words: Mapping[Unit, LivePostings] = field(default_factory=dict)
+    sentence_ids: Ids = field(default_factory=lambda: np.zeros(0, np.int64))
+    sentence_rows: Rows = field(default_factory=lambda: np.zeros(0, np.intp))
+
+
+def build_search_files(database: sqlite3.Connection, folder: Path, encodings: Encodings, before: Path | None) -> None:
     """Write the search files of a draft into ``folder``. Raises MissingEncodingsError if passages must be encoded first."""
     rows = database.execute("SELECT id, encoding FROM passages ORDER BY id").fetchall()
     passage_ids = np.array([row[0] for row in rows], np.int64)
-    pairs = database.execute("SELECT id, passage FROM sentences ORDER BY passage, id")
-    table = np.fromiter((value for pair in pairs for value in pair), np.int64).reshape(-1, 2)
-    sentence_ids, sentence_rows = np.ascontiguousarray(table[:, 0]), np.searchsorted(passage_ids, table[:, 1])
+    kept = _Kept() if before is None else _kept_of(before, rows, encodings)
+    last = rows[kept.passages - 1][0] if kept.passages else -1
+    pairs = database.execute("SELECT id, passage FROM sentences WHERE passage > ? ORDER BY passage, id", (last,))
+    table = np.array(pairs.fetchall(), np.int64).reshape(-1, 2)
+    sentence_ids = np.concatenate([kept.sentence_ids, table[:, 0]])
+    sentence_rows = np.concatenate([kept.sentence_rows, np.searchsorted(passage_ids, table[:, 1])])
     np.save(folder / "passage_ids.npy", passage_ids)
     np.save(folder / "sentence_ids.npy", sentence_ids)
     np.save(folder / "sentence_rows.npy", sentence_rows.astype(np.int32))
@@ -82,16 +96,42 @@ def build_search_files(database: sqlite3.Connection, folder: Path, encodings: En
         _write_terms(database, encodings, ())
         return
     sizes = np.bincount(sentence_rows, minlength=len(rows))
-    words = _write_vectors(folder, [row[1] for row in rows], sizes, encodings)
-    if (language := read_setting(database, "language")) in COMPOUNDING:
-        parts = vocabulary_parts(encodings.vocabulary, words[0], language)
-        words = with_parts(words[0], parts), with_parts(words[1], parts)
-    _write_terms(database, encodings, (words[0][0], words[1][0]))
-    vocabulary = len(encodings.vocabulary)
-    build_bm25(*words[0], vocabulary, folder / "passages.bm25", *PASSAGE_BM25)
-    build_bm25(*words[1], vocabulary, folder / "sentences.bm25", *SENTENCE_BM25)
-    for path in folder.rglob("*.npy"):
+    texts = _write_vectors(folder, [row[1] for row in rows], sizes, encodings, kept)
+    postings = dict(zip(UNITS, map(postings_of, texts), strict=True))
+    for unit in UNITS:
+        if kept.passages:
+            postings[unit] = joined(kept.words[unit], postings[unit])
+        write_postings(postings[unit], folder / f"{unit}s.words.npy")
+    _write_terms(database, encodings, (of_unit.words for of_unit in postings.values()))
+    _write_compounds(database, postings["passage"])
+    for path in folder.glob("*.npy"):
         check_whole(path)
+
+
+def _kept_of(before: Path, rows: Sequence[tuple[int, bytes]], encodings: Encodings) -> _Kept:
+    """The passages, given by ids and hashes, that a generation holds as they are; none if the memo numbers its words anew.
+
+    Ids rise, so that they come before those that it does not hold.
+    """
+    with closing(open_documents(before)) as documents:
+        held = dict(documents.execute("SELECT id, encoding FROM passages"))
+        numbers = dict(encodings.vocabulary.items())
+        if any(numbers.get(term) != number for number, term in documents.execute("SELECT id, term FROM terms")):
+            return _Kept()
+    count = next((place for place, (number, digest) in enumerate(rows) if held.get(number) != digest), len(rows))
+    if not count:
+        return _Kept()
+    ids, owners = np.load(before / "passage_ids.npy"), np.load(before / "sentence_rows.npy")
+    stays = np.isin(ids, [number for number, _ in rows[:count]])
+    of_units: dict[Unit, Flags] = {"passage": stays, "sentence": stays[owners]}
+    vectors: dict[Unit, Codes] = {}
+    words: dict[Unit, LivePostings] = {}
+    for unit, flags in of_units.items():
+        vectors[unit] = mapped_codes(before / f"{unit}s.npy", len(flags))[flags]
+        words[unit] = LivePostings.of(mapped_postings(before / f"{unit}s.words.npy", len(flags)), np.flatnonzero(~flags))
+    of_sentences = of_units["sentence"]
+    sentence_rows = (np.cumsum(stays) - 1)[owners[of_sentences]]
+    return _Kept(count, vectors, words, np.load(before / "sentence_ids.npy")[of_sentences], sentence_rows)
 
 
 def link_search_files(generation: Path, draft: Path) -> dict[str, dict[str, Any]]:
@@ -119,42 +159,64 @@ def content_hash(database: sqlite3.Connection) -> str:
 
 
 def _write_terms(database: sqlite3.Connection, encodings: Encodings, texts: Iterable[Ints]) -> None:
-    """Write the words that the texts use, with the ids that they have in the memo and in the BM25 matrices."""
-    used = np.zeros(len(encodings.vocabulary), bool)
-    for numbers in texts:
-        used[numbers] = True
+    """Write the words that the texts use, with the numbers that they have in the memo and in the search files."""
+    terms = [term for term, _ in encodings.vocabulary.items()]
+    used = {number: terms[number] for numbers in texts for number in numbers.tolist()}
+    held = dict(database.execute("SELECT id, term FROM terms"))
     with transaction(database):
-        database.execute("DELETE FROM terms")
-        rows = ((number, term) for term, number in encodings.vocabulary.items() if used[number])
-        database.executemany("INSERT INTO terms VALUES (?, ?)", rows)
+        stale = [(number,) for number, term in held.items() if used.get(number) != term]
+        database.executemany("DELETE FROM terms WHERE id = ?", stale)
+        new = [(number, term) for number, term in used.items() if held.get(number) != term]
+        database.executemany("INSERT INTO terms VALUES (?, ?)", new)
 
 
-def _write_vectors(folder: Path, hashes: list[bytes], sizes: Rows, encodings: Encodings) -> tuple[Texts, Texts]:
-    """Write the vectors of passages and sentences; return the words of the passages and those of the sentences."""
+def _write_compounds(database: sqlite3.Connection, passages: Postings) -> None:
+    """Write which words are made of which, where the language has compounds that are split."""
+    if (language := read_setting(database, "language")) in COMPOUNDING:
+        passages_with = dict(zip(passages.words.tolist(), np.diff(passages.starts).tolist(), strict=True))
+        numbers = {
+            term: number for number, term in database.execute("SELECT id, term FROM terms") if number in passages_with
+        }
+        parts = vocabulary_parts({term: passages_with[number] for term, number in numbers.items()}, language)
+        rows = [(numbers[word], numbers[part]) for word, pair in parts.items() for part in pair]
+        with transaction(database):
+            database.execute("DELETE FROM compounds")
+            database.executemany("INSERT INTO compounds VALUES (?, ?)", rows)
+
+
+def _write_vectors(folder: Path, hashes: list[bytes], sizes: Rows, encodings: Encodings, kept: _Kept) -> tuple[Texts, Texts]:
+    """Write the vectors of passages and sentences; return the words of those that are not kept."""
     terms: tuple[list[Ints], list[Ints]] = ([], [])
     lengths: tuple[list[Ints], list[Ints]] = ([], [])
     missing: set[bytes] = set()
-    headers_written = False
+    new, headers_written = hashes[kept.passages :], False
     with (folder / "passages.npy").open("wb") as passages, (folder / "sentences.npy").open("wb") as sentences:
-        for digest, size, encoding in zip(hashes, sizes.tolist(), encodings.read(hashes), strict=True):
+
+        def write(of_passages: Codes, of_sentences: Codes) -> None:
+            nonlocal headers_written
+            if not headers_written:
+                _write_header(passages, len(hashes), of_passages)
+                _write_header(sentences, int(sizes.sum()), of_passages)
+                headers_written = True
+            passages.write(of_passages.tobytes())
+            sentences.write(of_sentences.tobytes())
+
+        if kept.passages:
+            write(kept.vectors["passage"], kept.vectors["sentence"])
+        for digest, size, encoding in zip(new, sizes[kept.passages :].tolist(), encodings.read(new), strict=True):
             if encoding is None or len(encoding.lengths) != 1 + size:
                 missing.add(digest)
                 continue
-            vectors = encoding.vectors
-            if not headers_written:
-                _write_header(passages, len(hashes), vectors)
-                _write_header(sentences, int(sizes.sum()), vectors)
-                headers_written = True
-            passages.write(vectors[0].tobytes())
-            sentences.write(vectors[1:].tobytes())
+            write(encoding.vectors[:1], encoding.vectors[1:])
             terms[0].append(encoding.terms[: encoding.lengths[0]])
             terms[1].append(encoding.terms[encoding.lengths[0] :])
             lengths[0].append(encoding.lengths[:1])
             lengths[1].append(encoding.lengths[1:])
     if missing:
         raise MissingEncodingsError(missing)
+    none = [np.zeros(0, np.int32)]
     passage_texts, sentence_texts = (
-        (np.concatenate(t), np.concatenate(n).astype(np.int64)) for t, n in zip(terms, lengths, strict=True)
+        (np.concatenate(t or none), np.concatenate(n or none).astype(np.int64)) for t, n in zip(terms, lengths, strict=True)
     )
     return passage_texts, sentence_texts
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from oreqa.arrays import Flags, Floats, Ids, Rows
 from oreqa.core import UNITS, Passage, Sentence, Unit
 from oreqa.errors import IndexStateError, InputError, OreqaError
 from oreqa.index import store
+from oreqa.index.bm25 import Bm25, LivePostings, mapped_postings
 from oreqa.index.codes import Codes, mapped_codes, vectors_of
 from oreqa.index.documents import check_fields, field_filter, stored_passages
 from oreqa.index.fitted import IndexFitted, read_index_fitted
@@ -29,14 +31,13 @@ from oreqa.index.generations import (
     read_error,
     with_newest,
 )
-from oreqa.index.lexical import load_bm25
 from oreqa.index.store import SQLITE_ERRORS, model_place, read_setting, read_settings
 from oreqa.models.fitted import Fitted, encoder_fitted
 from oreqa.models.names import FITTED
 
-if TYPE_CHECKING:
-    from bm25s import BM25
-
+BM25_PARAMETERS: Mapping[Unit, tuple[float, float]] = {"sentence": (0.6, 0.2), "passage": (0.9, 0.4)}
+"""k1 and b. For sentences repeating a word adds little, and length hardly matters; passages have their title and heading.
+Both pairs were tuned: docs/results/fusion.md."""
 
 SAMPLED = 1000
 """Vectors from which their norm is told."""
@@ -65,7 +66,7 @@ class Snapshot:
         self._one_query = threading.Lock()
         self._is_sound = False
         self.vectors: dict[Unit, Codes] = {}
-        self.bm25: dict[Unit, BM25] = {}
+        self.bm25: dict[Unit, Bm25] = {}
         try:
             self._open_files()
         except BaseException:
@@ -84,7 +85,15 @@ class Snapshot:
             self.empty = len(self.passage_ids) == 0
             for unit in () if self.empty else UNITS:
                 self.vectors[unit] = mapped_codes(generation / f"{unit}s.npy", len(self.ids(unit)))
-                self.bm25[unit] = load_bm25(generation / f"{unit}s.bm25")
+                postings = mapped_postings(generation / f"{unit}s.words.npy", len(self.ids(unit)))
+                self.bm25[unit] = Bm25([LivePostings.of(postings)], *BM25_PARAMETERS[unit], self._compounds())
+
+    def _compounds(self) -> dict[int, list[int]]:
+        """For the number of a word those of the compounds that it is a part of."""
+        compounds = defaultdict(list)
+        for number, part in self.documents.execute("SELECT compound, part FROM compounds ORDER BY rowid"):
+            compounds[part].append(number)
+        return dict(compounds)
 
     def ids(self, unit: Unit) -> Ids:
         """SQLite's ids of all sentences or passages."""
@@ -161,7 +170,7 @@ class Snapshot:
             yield
         except OreqaError:
             raise
-        except Exception as error:  # SQLite, numpy and bm25s each raise their own, of any kind
+        except Exception as error:  # SQLite and numpy each raise their own, of any kind
             if self.generation.is_dir() and (damaged := damaged_files(self.generation)):
                 raise IndexStateError(damage_message(self.generation / damaged[0])) from error
             if isinstance(error, SQLITE_ERRORS):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-import numpy as np
 import regex
 
 from oreqa.index.lexical import words
@@ -45,21 +44,20 @@ def _nearest(stem: str, snapshot: Snapshot, language: str) -> str | None:
     """The word of the index whose stem is nearest to one that it lacks; None if none is near."""
     allowed = 2 if len(stem) >= LONG else 1
     pattern = regex.compile(f"(?be)(?:{regex.escape(stem)}){{e<={allowed}}}")
-    passages_with = np.diff(snapshot.bm25["passage"].scores["indptr"])
+    passages = snapshot.bm25["passage"]
     near = []
     for number, term in snapshot.similar_terms(stem, allowed):
         wrong = (
             1 if sorted(term) == sorted(stem) else sum(match.fuzzy_counts) if (match := pattern.fullmatch(term)) else None
         )
-        if wrong and passages_with[number]:
-            near.append((wrong, -int(passages_with[number]), number, term))
+        if wrong and (passages_with := passages.texts_with(number)):
+            near.append((wrong, -passages_with, number, term))
     return _as_written(*min(near)[2:], snapshot, language) if near else None
 
 
 def _as_written(number: int, stem: str, snapshot: Snapshot, language: str) -> str | None:
     """A word of that stem, as the first passage that holds it writes it."""
-    scores = snapshot.bm25["passage"].scores
-    row = int(scores["indices"][scores["indptr"][number]])
+    row = snapshot.bm25["passage"].first_with(number)
     [(passage, _)] = snapshot.passages([int(snapshot.passage_ids[row])]).values()
     written = re.findall(r"[^\W_]+", f"{passage.title} {passage.heading} {passage.text}")
     return next((word for word in written if words(word, language) == [stem]), None)

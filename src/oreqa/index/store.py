@@ -51,8 +51,10 @@ CREATE TABLE sentences(
     id INTEGER PRIMARY KEY, passage INTEGER NOT NULL REFERENCES passages ON DELETE CASCADE,
     start INTEGER NOT NULL, end INTEGER NOT NULL);
 CREATE INDEX sentences_passage ON sentences(passage);
--- The ids of words in the BM25 matrices of this generation.
+-- The numbers of words.
 CREATE TABLE terms(id INTEGER PRIMARY KEY, term TEXT NOT NULL UNIQUE);
+-- The two words that a word is made of, in a language whose compounds are split.
+CREATE TABLE compounds(compound INTEGER NOT NULL, part INTEGER NOT NULL);
 """
 
 # Where the text of PDFs stands on their pages. Indexes made before there was this table get it with their next update.

@@ -4,7 +4,6 @@ BM25 finds, for the reader."""
 from __future__ import annotations
 
 import random
-import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,18 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oreqa.arguments import as_path, count
-from oreqa.arrays import check_whole
 from oreqa.core import Mode
 from oreqa.datasets.load import load_task
 from oreqa.datasets.pairs import Candidate, Pair, pair_row, task_candidates
 from oreqa.datasets.reqa import ReqaTask, draw_questions
 from oreqa.defaults import DEFAULT_ENCODER, LANGUAGE
 from oreqa.files import write_jsonl
-from oreqa.index.lexical import Vocabulary, bm25_scores, build_bm25, load_bm25, words
+from oreqa.index.bm25 import Bm25, LivePostings, postings_of
+from oreqa.index.lexical import Vocabulary, words
 from oreqa.index.passages import index_folder, index_passages, sentence_rows
-from oreqa.index.publish import PASSAGE_BM25
 from oreqa.index.scoring import best_sentences
 from oreqa.index.search import Index
+from oreqa.index.snapshot import BM25_PARAMETERS
 from oreqa.index.store import Settings
 from oreqa.progress import Advance, Progress, ignore, no_progress, show
 
@@ -104,23 +103,13 @@ def best_candidates(task: ReqaTask, index: Index, mode: Mode, depth: int) -> Ite
 
 def bm25_passages(questions: Sequence[str], passages: Sequence[str], depth: int) -> Iterator[NDArray[np.intp]]:
     """For each question the numbers of its ``depth`` best passages by BM25, best first and equal ones in their order;
-    passages without a word of the question are left out. Raises OSError if the temporary folder is full."""
+    passages without a word of the question are left out."""
     vocabulary = Vocabulary()
     rows = [vocabulary.number(words(passage, LANGUAGE)) for passage in passages]
     lengths = np.array([len(row) for row in rows], np.int64)
     terms = np.concatenate(rows) if rows else np.zeros(0, np.int32)
-    passage_words = len(vocabulary)
-    with tempfile.TemporaryDirectory() as folder:
-        build_bm25(terms, lengths, passage_words, Path(folder), *PASSAGE_BM25)
-        for path in Path(folder).glob("*.npy"):
-            check_whole(path)
-        retriever = load_bm25(Path(folder))
-        for question in questions:
-            ids = np.unique(vocabulary.number(words(question, LANGUAGE)))
-            ids = ids[ids < passage_words]
-            if not len(ids):
-                yield np.zeros(0, np.intp)
-                continue
-            scores = bm25_scores(retriever, ids)
-            best = best_sentences(scores, depth)
-            yield best[scores[best] > 0]
+    bm25 = Bm25([LivePostings.of(postings_of((terms, lengths)))], *BM25_PARAMETERS["passage"])
+    for question in questions:
+        scores = bm25.scores(np.unique(vocabulary.number(words(question, LANGUAGE))))
+        best = best_sentences(scores, depth)
+        yield best[scores[best] > 0]

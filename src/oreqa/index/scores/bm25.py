@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from oreqa.arrays import Floats, Rows
 from oreqa.core import Unit
-from oreqa.index.lexical import bm25_bound, bm25_of_texts, bm25_scores
 from oreqa.index.scores.questions import Questions, RetrievalScore
 
 PLAIN_WEIGHT = 0.03
@@ -17,22 +16,22 @@ ROUNDING = 0.1
 
 
 def bm25_score(unit: Unit, finder: RetrievalScore | None = None) -> RetrievalScore:
-    """BM25 of each ``unit``. With that of passages comes what a passage's BM25 could reach, as ``bm25_bound``."""
+    """BM25 of each ``unit``. With that of passages comes what a passage's BM25 could reach, as ``Bm25.bound``."""
 
     def every_score(questions: Questions) -> Iterator[Floats]:
         for ids, _ in questions.words:
-            yield bm25_scores(questions.snapshot.bm25[unit], ids)
+            yield questions.snapshot.bm25[unit].scores(ids)
 
     def score_rows(questions: Questions, number: int, rows: Rows) -> Floats:
-        return bm25_of_texts(questions.snapshot.bm25[unit], questions.words[number][0], rows)
+        return questions.snapshot.bm25[unit].scores_of(questions.words[number][0], rows)
 
     def bounds(questions: Questions) -> Iterator[float]:
         for ids, unknown in questions.words:
-            yield bm25_bound(questions.snapshot.bm25[unit], ids, unknown)
+            yield questions.snapshot.bm25[unit].bound(ids, unknown)
 
     def limits(questions: Questions, number: int) -> tuple[float, float]:
         ids, _ = questions.words[number]
-        return -ROUNDING, bm25_bound(questions.snapshot.bm25[unit], ids, 0) + ROUNDING
+        return -ROUNDING, questions.snapshot.bm25[unit].bound(ids, 0) + ROUNDING
 
     bound = ("bm25_bound", bounds) if unit == "passage" else None
     return RetrievalScore(

@@ -49,11 +49,11 @@ class Questions:
         language = self.snapshot.settings.language
         if not stems or language not in COMPOUNDING or self.snapshot.empty:
             return {}
-        counts = np.diff(self.snapshot.bm25["passage"].scores["indptr"])
+        passages = self.snapshot.bm25["passage"]
         numbers = {
             form: n for form, n in self.snapshot.word_numbers(forms_to_count(stems, language)).items() if n is not None
         }
-        passages_with = {form: int(counts[number]) for form, number in numbers.items()}
+        passages_with = {form: passages.texts_with(number) for form, number in numbers.items()}
         compounds = {stem: parts for stem in stems if (parts := split_compound(stem, passages_with, language))}
         return {stem: [numbers[part] for part in parts] for stem, parts in compounds.items()}
 
