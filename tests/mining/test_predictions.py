@@ -40,6 +40,27 @@ def test_files_of_one_name_are_all_read_when_a_run_goes_on(searched: Index, tiny
     assert len({row.question for row in load_predictions(out)}) == 6
 
 
+def test_the_index_is_searched_as_asked(squad_file: Path, searched: Index, tiny_reader: Path, tmp_path: Path) -> None:
+    """Each mode reads the passages that a search of that mode finds, and goes on from rows of no other."""
+    file, reader = question_list(tmp_path / "q.jsonl", "who jumps over the dog", "what is red"), Reader(tiny_reader)
+    read = {}
+    for mode in ("dense", "sparse"):
+        out = tmp_path / f"{mode}.jsonl"
+        mine_predictions(file, out, reader=reader, index=searched, passages=3, mode=mode, k=2)
+        rows = sorted(load_predictions(out), key=lambda row: row.id)
+        read[mode] = {row.question: [text for _, text in row.passages] for row in rows}
+        for question, texts in read[mode].items():
+            (hits,) = searched.search([question], 3, mode=mode, unit="passage")
+            assert texts == [hit.passage.text for hit in hits]
+    assert read["dense"] != read["sparse"]
+    with pytest.raises(InputError, match="with other settings"):
+        mine_predictions(file, tmp_path / "dense.jsonl", reader=reader, index=searched, passages=3, mode="sparse", k=2)
+    with pytest.raises(InputError, match="BM25 searches its paragraphs; mode = dense is for lists"):
+        mine_predictions(squad_file, tmp_path / "c.jsonl", reader=reader, mode="dense")
+    with pytest.raises(InputError, match="mode"):
+        mine_predictions(file, tmp_path / "d.jsonl", reader=reader, index=searched, mode="deep")  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("changed", ["data", "documents", "weights", "precision"])
 def test_a_run_does_not_go_on_from_rows_of_anything_else(
     searched: Index, tiny_reader: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: str

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from oreqa.arguments import as_path, as_paths, count
-from oreqa.core import Span
+from oreqa.arguments import as_path, as_paths, choice, count
+from oreqa.core import MODES, Mode, Span
 from oreqa.corpus.splitter import passage_head
 from oreqa.datasets.load import data_kind, load_question_file
 from oreqa.datasets.paragraphs import Paragraph, readable_title
@@ -53,6 +53,7 @@ def mine_predictions(
     reader: str | Path | Reader = DEFAULT_READER,
     index: str | Path | Index | None = None,
     passages: int = 5,
+    mode: Mode = "hybrid",
     k: int = 100,
     draw: int | None = None,
     seed: int = 0,
@@ -62,7 +63,8 @@ def mine_predictions(
     """Read the best ``passages`` for the training questions of each file, and keep the ``k`` best spans of each question.
 
     A file is one of SQuAD or MRQA, whose held-out articles are passed over and whose paragraphs BM25 searches, or a list of
-    questions with answers or patterns, for which ``index`` is searched, $OREQA_INDEX or .oreqa where none is named. Spans
+    questions with answers or patterns, for which ``index`` is searched by ``mode``, $OREQA_INDEX or .oreqa where none is
+    named; the paper's are the 100 best of a dense search. Spans
     that lie inside one another are kept: the best answer's neighbours are what a re-ranker meets, too. ``draw`` questions
     are drawn of each file by ``seed``, all if left out. The reader and the index may be loaded ones.
 
@@ -70,6 +72,7 @@ def mine_predictions(
     its rows. Raises InputError for numbers that make no sense, for data that cannot be read, and if the rows
     of ``out`` were mined from other data, by another reader or with other settings.
     """
+    choice(mode, MODES, "mode")
     files, out = as_paths(data), as_path(out, "out")
     passages, k, seed = count(passages, "passages"), count(k, "k"), count(seed, "seed", 0)
     draw = None if draw is None else count(draw, "draw")
@@ -79,9 +82,14 @@ def mine_predictions(
     loaded = reader if isinstance(reader, Reader) else Reader(reader, device=device)
     if opened is not None and not lists:
         raise InputError(f"{files[0]}: it has paragraphs of its own, which are searched; leave index out")
+    if mode != "hybrid" and len(lists) < len(files):
+        of_paragraphs = next(file for file in files if file not in lists)
+        raise InputError(f"{of_paragraphs}: BM25 searches its paragraphs; mode = {mode} is for lists of questions")
     if opened is None and lists:
         raise InputError(f"{lists[0]}: its questions have no paragraphs; name the index to search")
-    fingerprints = [_fingerprint(file, loaded, opened if file in lists else None, passages, k, device) for file in files]
+    fingerprints = [
+        _fingerprint(file, loaded, opened if file in lists else None, passages, mode, k, device) for file in files
+    ]
     done = _rows_done(out, fingerprints)
     with show(progress, "reading questions") as advance:
         for file, of_file in zip(files, fingerprints, strict=True):
@@ -89,7 +97,7 @@ def mine_predictions(
             random.Random(seed).shuffle(drawn)
             ids = {question_id for of_row, question_id in done if of_row == of_file}
             waiting = [question for question in drawn[:draw] if question.id not in ids]
-            texts = _retrieved(waiting, paragraphs, opened, passages)
+            texts = _retrieved(waiting, paragraphs, opened, passages, mode)
             for begin in range(0, len(waiting), CHUNK):
                 chunk = waiting[begin : begin + CHUNK]
                 rows = _read(chunk, [next(texts) for _ in chunk], loaded, k, of_file)
@@ -99,7 +107,7 @@ def mine_predictions(
     return len(done)
 
 
-def _fingerprint(file: Path, reader: Reader, index: Index | None, passages: int, k: int, device: str) -> str:
+def _fingerprint(file: Path, reader: Reader, index: Index | None, passages: int, mode: Mode, k: int, device: str) -> str:
     """A hash of all that decides the rows of a file's questions; ids are unique in a file only."""
     digest = hashlib.sha256()
     for line in byte_lines(file):
@@ -109,7 +117,7 @@ def _fingerprint(file: Path, reader: Reader, index: Index | None, passages: int,
         decisive += [
             index.fingerprint,
             index.content_fingerprint,
-            dict(index.weights("passage")),
+            dict(index.weights("passage", mode)),
             used_precision(device, "encoder"),
         ]
     return fingerprint(decisive)
@@ -158,7 +166,7 @@ def _training_questions(file: Path, is_list: bool) -> tuple[list[OpenQuestion], 
 
 
 def _retrieved(
-    questions: Sequence[OpenQuestion], paragraphs: Sequence[Paragraph], index: Index | None, depth: int
+    questions: Sequence[OpenQuestion], paragraphs: Sequence[Paragraph], index: Index | None, depth: int, mode: Mode
 ) -> Iterator[list[Text]]:
     """The passages that are read for each question, ``(title, text)``."""
     texts = [question.text for question in questions]
@@ -167,7 +175,7 @@ def _retrieved(
             yield [(readable_title(paragraphs[p].title), paragraphs[p].text) for p in best]
     elif index is not None:
         for begin in range(0, len(texts), CHUNK):
-            for hits in index.search(texts[begin : begin + CHUNK], depth, mode="hybrid", unit="passage"):
+            for hits in index.search(texts[begin : begin + CHUNK], depth, mode=mode, unit="passage"):
                 yield [(passage_head(hit.passage.title, hit.passage.heading), hit.passage.text) for hit in hits]
 
 
