@@ -3,8 +3,8 @@
 Run:  OREQA_PRECISION=f32 python benchmarks/quality/fields.py --work runs/own
 
 The manual gives each variable's type and default in lines of their own, "Type: number" and "Default: 5". An answer is right
-if it is the default, from a passage that names the variable. Asked with the fields that are not asked for ruled out, and
-without.
+if it is the default, from a passage that names the variable. Asked as oreqa does, without ruling out the fields that are not
+asked for, and without ruling out the entries on other variables.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import argparse
 import re
 import shutil
 import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -21,7 +23,6 @@ from oreqa import Answerer, Index, index_files
 from oreqa.answer import Answer
 from oreqa.core import Range
 from oreqa.evaluation.metrics import paired_difference
-from oreqa.text.labels import other_fields
 
 sys.path.append(str(Path(__file__).parents[1]))
 from common import report
@@ -54,22 +55,36 @@ def no_fields(question: str, text: str) -> list[Range]:
     return []
 
 
+def no_entries(question: str, texts: Sequence[tuple[str, str]]) -> list[list[Range]]:
+    return [[] for _ in texts]
+
+
+RUNS: dict[str, dict[str, Any]] = {
+    "with": {},
+    "without": {"other_fields": no_fields},
+    "without_entries": {"other_entries": no_entries},
+}
+
+
 def measure(folder: Path) -> dict[str, Any]:
     golds = defaults(folder)
     questions = [f"What is the default of {name}?" for name in golds]
     rights: dict[str, list[bool]] = {}
-    figures: dict[str, dict[str, int]] = {}
-    for run in ("without", "with"):
-        rule = other_fields if run == "with" else no_fields
-        with patch("oreqa.answering.reading.other_fields", rule), Answerer.load(folder) as answerer:
-            replies = answerer.ask(questions, k=1)
+    figures: dict[str, dict[str, Any]] = {}
+    for run, rules in RUNS.items():
+        with ExitStack() as patched:
+            for name, rule in rules.items():
+                patched.enter_context(patch(f"oreqa.answering.reading.{name}", rule))
+            with Answerer.load(folder) as answerer:
+                replies = answerer.ask(questions, k=1)
         rights[run] = [is_right(reply, *gold) for reply, gold in zip(replies, golds.items(), strict=True)]
         refused = sum(not answers for answers in replies)
         figures[run] = {"right": sum(rights[run]), "refused": refused, "wrong": len(golds) - sum(rights[run]) - refused}
-    pairs = list(zip(rights["without"], rights["with"], strict=True))
-    won, lost = pairs.count((False, True)), pairs.count((True, False))
-    p = paired_difference(rights["without"], rights["with"], SEED).p
-    return {"questions": len(golds), **figures, "won": won, "lost": lost, "p": p}
+    for run in list(RUNS)[1:]:
+        pairs = list(zip(rights[run], rights["with"], strict=True))
+        p = paired_difference(rights[run], rights["with"], SEED).p
+        figures[run] |= {"won": pairs.count((False, True)), "lost": pairs.count((True, False)), "p": p}
+    return {"questions": len(golds), **figures}
 
 
 def main() -> None:

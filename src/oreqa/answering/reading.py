@@ -32,6 +32,7 @@ from oreqa.models.fitted import Calibration, Fitted
 from oreqa.models.names import CLASSIFIER
 from oreqa.models.reader.blocks import Reading
 from oreqa.models.reader.reader import CHUNK, Reader
+from oreqa.text.entries import other_entries
 from oreqa.text.labels import labels, other_fields, repeats_question, ruled_out, similar_lines
 from oreqa.text.names import holds_names, identifiers
 from oreqa.text.rows import whole_cell
@@ -123,10 +124,11 @@ def read_passages(reader: Reader, questions: Sequence[str], passages: Sequence[S
     """The reader's ``SPANS_TOP_K`` best spans of each passage, best first, in the row of a table whole cells; and what it
     makes of each token.
 
-    Of similar lines those are read that hold most of the question's labels, and no answer only repeats the question.
+    Of entries and fields those are read that the question names, of similar lines those that hold most of its labels, and no
+    answer only repeats the question.
     """
     texts = [[(passage_head(p.title, p.heading), p.text) for p in of_question] for of_question in passages]
-    excluded = [_other_lines(*of_question) for of_question in zip(questions, texts, strict=True)]
+    excluded = [_excluded(*of_question) for of_question in zip(questions, passages, strict=True)]
     readings = reader.readings(questions, texts, SPANS_TOP_K, excluded=excluded)
     answers = []
     for question, reading, read in zip(questions, readings, texts, strict=True):
@@ -135,19 +137,20 @@ def read_passages(reader: Reader, questions: Sequence[str], passages: Sequence[S
     return answers
 
 
-def _other_lines(question: str, texts: Sequence[tuple[str, str]]) -> list[list[Range]]:
-    """Of each text, given with its title and heading, the fields that are not the one asked for, and the lines of lists that
-    the question's labels rule out."""
-    others: list[list[Range]] = [other_fields(question, text) for _, text in texts]
-    named = labels(question, [head for head, _ in texts])
+def _excluded(question: str, passages: Sequence[Passage]) -> list[list[Range]]:
+    """Of each passage the fields and entries that are not what the question names, and the lines of lists that its labels
+    rule out."""
+    entries = other_entries(question, [(passage.heading, passage.text) for passage in passages])
+    excluded = [[*of_passage, *other_fields(question, p.text)] for of_passage, p in zip(entries, passages, strict=True)]
+    named = labels(question, [passage_head(passage.title, passage.heading) for passage in passages])
     if not named:
-        return others
-    lines = [(number, line) for number, (_, text) in enumerate(texts) for line in similar_lines(text)]
-    ruled = ruled_out(named, [texts[number][1][slice(*line)] for number, line in lines])
+        return excluded
+    lines = [(number, line) for number, passage in enumerate(passages) for line in similar_lines(passage.text)]
+    ruled = ruled_out(named, [passages[number].text[slice(*line)] for number, line in lines])
     for (number, line), out in zip(lines, ruled, strict=True):
         if out:
-            others[number].append(line)
-    return others
+            excluded[number].append(line)
+    return excluded
 
 
 def span_scores(

@@ -62,6 +62,11 @@ def identifiers(question: str) -> list[str]:
     return [_letters(token) for token in _TOKEN.findall(question) if _is_identifier(token)]
 
 
+def all_names(line: str) -> set[str]:
+    """The words of a line that names something, as ``identifiers`` compares them: l and keeplast of "-l, --keep-last=N"."""
+    return {_letters(token) for token in _TOKEN.findall(line.partition("=")[0])}
+
+
 def holds_names(names: Sequence[str], text: str) -> bool:
     """Return whether a text holds all names that ``identifiers`` found, however their parts are joined there.
 

@@ -1,0 +1,120 @@
+"""Entries of references: what the options of manual pages do, asked for by rule.
+
+Run:  OREQA_PRECISION=f32 python benchmarks/quality/entries.py --work runs/own
+
+The pages of restic, wget, zstd and nmap describe each option below its name. An answer is right if nine in ten of its words
+stand in the description as the page's source has it; that is read here by macros, not as oreqa reads it. Asked with the
+entries on other options ruled out, and without. Options that several pages have are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import re
+import shutil
+import sys
+from collections import defaultdict
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from oreqa import Answerer, index_files
+from oreqa.answer import Answer
+from oreqa.core import Range
+from oreqa.evaluation.metrics import paired_difference
+
+sys.path.append(str(Path(__file__).parents[1]))
+from common import report
+from support.debian import fetch
+
+SEED, PACKAGES = 0, ("restic", "wget", "zstd", "nmap")
+MARKUP = re.compile(r"\\f(?:\[[^]]*\]|\(..|.)|\\s-?\d|\\&")
+MACRO, TERM_MACRO = re.compile(r"^\.[A-Z]+\b\s*"), (".IP", ".B", ".TP", "\\fB", ".BR", ".RB")
+TERM, OPTION = re.compile(r"(?:-\w\b[^-]{0,30})?--[a-z][\w-]+"), re.compile(r"(?<![\w-])--[a-z][\w-]+")
+LONGEST_TERM, INLINE = 90, re.compile(r"\.(?:B|I|BR|IR|RB|BI|RI|SM)\b")
+
+
+def descriptions(page: Path) -> dict[str, str]:
+    """What the source of a manual page says of each long option."""
+    said: dict[str, str] = {}
+    names: list[str] = []
+    text: list[str] = []
+
+    def close() -> None:
+        if text:
+            said.update({name: " ".join(text) for name in names if name not in said})
+            names.clear()
+            text.clear()
+
+    for raw in gzip.open(page, "rt", encoding="utf-8", errors="replace"):
+        line = MACRO.sub("", MARKUP.sub("", raw).replace("\\-", "-").replace("\\", "")).strip().strip('"')
+        if raw.startswith((".SH", ".SS")):
+            close()
+            names.clear()
+        elif raw.startswith(TERM_MACRO) and TERM.match(line) and len(line) < LONGEST_TERM:
+            close()
+            names += OPTION.findall(line)
+        elif names and line and (not raw.startswith(".") or INLINE.match(raw)):
+            text.append(line)
+    close()
+    return said
+
+
+def lay_out(work: Path) -> Path:
+    folder = work / "option-pages"
+    if not folder.is_dir():
+        draft = folder.with_suffix(".draft")
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir(parents=True)
+        for package in PACKAGES:
+            for page in (fetch(package, work) / "usr/share/man/man1").glob("*.1.gz"):
+                if not page.is_symlink():
+                    shutil.copy(page, draft)
+        draft.rename(folder)
+    return folder
+
+
+def is_right(answers: list[Answer], description: str) -> bool:
+    answered = set(re.findall(r"\w+", answers[0].text.lower())) if answers else set()
+    return bool(answered) and len(answered & set(re.findall(r"\w+", description.lower()))) >= 0.9 * len(answered)
+
+
+def no_entries(question: str, texts: Sequence[tuple[str, str]]) -> list[list[Range]]:
+    return [[] for _ in texts]
+
+
+def measure(pages: Path, folder: Path) -> dict[str, Any]:
+    places: defaultdict[str, list[tuple[Path, str]]] = defaultdict(list)
+    for page in sorted(pages.iterdir()):
+        for option, description in descriptions(page).items():
+            places[option].append((page, description))
+    asked = [(option, *of_option[0]) for option, of_option in sorted(places.items()) if len(of_option) == 1]
+    rights: dict[str, list[bool]] = {}
+    figures: dict[str, dict[str, int]] = {}
+    for run in ("without", "with"):
+        without = patch("oreqa.answering.reading.other_entries", no_entries) if run == "without" else nullcontext()
+        with without, Answerer.load(folder) as answerer:
+            replies = [answerer.ask(f"What does {name} do?", k=1, where={"path": page.name}) for name, page, _ in asked]
+        rights[run] = [is_right(reply, text) for reply, (*_, text) in zip(replies, asked, strict=True)]
+        refused = sum(not answers for answers in replies)
+        figures[run] = {"right": sum(rights[run]), "refused": refused, "wrong": len(asked) - sum(rights[run]) - refused}
+    pairs = list(zip(rights["without"], rights["with"], strict=True))
+    won, lost = pairs.count((False, True)), pairs.count((True, False))
+    p = paired_difference(rights["without"], rights["with"], SEED).p
+    return {"questions": len(asked), **figures, "won": won, "lost": lost, "p": p}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--work", type=Path, required=True, help="the pages and their index are kept here")
+    options = parser.parse_args()
+    pages, folder = lay_out(options.work), options.work / "option-pages-index"
+    index_files(folder, pages)
+    report("files/entries", measure(pages, folder))
+
+
+if __name__ == "__main__":
+    main()
