@@ -139,6 +139,15 @@ ROWS: dict[str, list[Row]] = {
             _endx("bert endx", "seeds", "nq"),
             "cannot be said",
         ),
+        Row(
+            "Eq. 7",
+            "GRU of 96: alone→ENDX→own scale→medians",
+            "",
+            tuple(_endx(f"gru {name}", file="squad_96_wide") for name in ("dual", "endx", "endx_x2", "endx_medians")),
+            "1,500×4; 10,539",
+            _endx("gru endx_medians", "seeds", "squad_96_wide"),
+            "does not mend: p 0.84, 0.38",
+        ),
         Row("3", "HotpotQA, NewsQA", "", verdict="not run: MRQA's files"),
         Row(
             "4",
