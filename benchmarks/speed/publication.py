@@ -88,7 +88,7 @@ def bytes_a_passage(index: Path, passages: int) -> dict[str, int]:
     newest = max(index.glob("search-*"))
     for file in (*newest.rglob("*"), *index.glob("encodings.db")):
         if file.is_file():
-            sizes[file.relative_to(index).parts[-1 if file.parent == index else 1]] += file.stat().st_size
+            sizes[file.name] += file.stat().st_size
     by_name = {name: round(size / passages) for name, size in sorted(sizes.items())}
     return {**by_name, "sum": sum(by_name.values())}
 

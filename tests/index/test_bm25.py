@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from oreqa.arrays import Floats
-from oreqa.index.bm25 import Bm25, LivePostings, Postings, joined, mapped_postings, postings_of, write_postings
+from oreqa.index.bm25 import Bm25, LivePostings, Postings, joined, live_words, mapped_postings, postings_of, write_postings
 
 A, B, C, D, UNKNOWN = range(5)
 TEXTS = [[A, B, A], [B], [C, C, C, D, A], [], [D, B]]
@@ -130,7 +130,16 @@ def test_postings_that_are_joined_are_those_of_all_texts(dead: set[int], new: in
     old, others = random_texts(30, 4), random_texts(new, 5)
     part = LivePostings.of(postings(old), np.array(sorted(dead), np.intp))
     whole = postings([*(text for row, text in enumerate(old) if row not in dead), *others])
-    together = joined(part, postings(others))
+    together = joined([part, LivePostings.of(postings(others))])
     for name in Postings.__slots__:
         assert getattr(together, name).tolist() == getattr(whole, name).tolist()
         assert getattr(together, name).dtype == getattr(whole, name).dtype
+
+
+@pytest.mark.parametrize("dead", [set(), {0, 2}, set(range(30))])
+def test_the_words_of_live_texts(dead: set[int]) -> None:
+    texts = random_texts(30, 6)
+    live = postings([text for row, text in enumerate(texts) if row not in dead])
+    words, counts = live_words(LivePostings.of(postings(texts), np.array(sorted(dead), np.intp)))
+    assert words.tolist() == live.words.tolist()
+    assert counts.tolist() == np.diff(live.starts).tolist()

@@ -96,6 +96,12 @@ def test_damage_at_random(tmp_path: Path, library: Path, tiny: Path, seed: int) 
         assert_same_content(content(folder), expected)
 
 
+def segment_folder(folder: Path) -> Path:
+    """The folder of the only segment of an index's first generation."""
+    (segment,) = generation_folder(folder, 1).glob("segment-*")
+    return segment
+
+
 def _damaged_value(generation: Path, name: str, place: int, value: float) -> None:
     """Write another number into a file of numbers, as a few damaged bits would."""
     array = np.load(generation / name, mmap_mode="r+")
@@ -119,7 +125,7 @@ def test_a_damaged_number_of_a_vector_is_no_score(
     index_files(folder, [library], Settings(str(tiny), passage_tokens=40))
     with Index.open(folder) as index:
         index.search("octopus arms", 50)
-    _damaged_value(generation_folder(folder, 1), name, 7, value)
+    _damaged_value(segment_folder(folder), name, 7, value)
     for mode in ("hybrid", "dense"):
         with Index.open(folder) as index, pytest.raises(IndexStateError, match=rf"{name}: this file .* damaged; rebuild it"):
             index.search("octopus arms", 50, mode=mode)
@@ -139,9 +145,9 @@ def test_a_damaged_number_of_bm25_is_no_score(
     monkeypatch.setattr("oreqa.index.generations._SMALL", 0)
     folder, name = tmp_path / "kb", f"{unit}.words.npy"
     index_files(folder, [library], Settings(str(tiny), passage_tokens=40))
-    size = len(np.load(generation_folder(folder, 1) / name))
+    size = len(np.load(segment_folder(folder) / name))
     for place in range(size * 3 // 4, size):  # rows, how often they hold a word, and lengths
-        _damaged_value(generation_folder(folder, 1), name, place, value)
+        _damaged_value(segment_folder(folder), name, place, value)
     with Index.open(folder) as index, pytest.raises(IndexStateError, match=rf"{name}: this file .* damaged; rebuild it"):
         index.search("octopus arms", 3, mode="sparse")
 

@@ -1,80 +1,168 @@
-"""Search files that take over what did not change are those that are built from nothing."""
+"""An update adds a segment with what is new, and shares the others: the index is that of a clean build."""
 
 from __future__ import annotations
 
+import math
+import random
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
-from oreqa.core import Document
-from oreqa.index import publish
-from oreqa.index.generations import generation_folder, newest_generation
+from oreqa.core import UNITS, Document
+from oreqa.index import segments
+from oreqa.index.generations import newest_generation
 from oreqa.index.in_memory import index_documents
 from oreqa.index.memo import ENCODINGS
 from oreqa.index.search import Index
+from oreqa.index.segments import DEAD, FIRST_TIER, RATIO, first_to_merge
 from oreqa.index.store import Settings
 
 DOCUMENTS = [Document(f"{n}", f"Title {n}", f"Owl {n} hoots. It eats word{n % 3}.") for n in range(9)]
+QUESTIONS = ["which owl hoots", "word2", "Title 4", "what does the bird eat", "Eulenpaket"]
 
 
-def search_files(folder: Path) -> dict[str, bytes]:
-    """The newest generation's arrays."""
+@pytest.fixture
+def settings(tiny: Path) -> Settings:
+    return Settings(str(tiny), passage_tokens=200)
+
+
+def segment_folders(folder: Path) -> list[Path]:
+    """The segments of the newest generation."""
     generation = newest_generation(folder)
     assert generation is not None
-    return {path.name: path.read_bytes() for path in sorted(generation.glob("*.npy"))}
+    return sorted(generation.glob("segment-*"))
 
 
-def built_anew(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
-    """The same, with everything read from the memo: a damaged generation is built anew."""
-    generation = newest_generation(folder)
-    assert generation is not None
-    damaged = generation / "sentences.npy"
-    damaged.write_bytes(damaged.read_bytes()[:-1] + b"x")
-    with monkeypatch.context() as patched:
-        patched.setattr(publish, "_kept_of", None)
-        index_documents(folder, [])
-    assert newest_generation(folder) != generation
-    return search_files(folder)
+def answers(folder: Path) -> list[Any]:
+    """All hits of all questions, with every score, whatever the ids."""
+    with Index.open(folder) as index:
+        return [
+            [(hit.passage.document_key, hit.sentence.text, hit.score, sorted(hit.scores.items())) for hit in hits]
+            for unit in UNITS
+            for hits in index.search(QUESTIONS, 99, unit=unit)
+        ]
 
 
-def test_an_update_takes_over_what_did_not_change(tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder, settings = tmp_path / "kb", Settings(str(tiny), passage_tokens=200)
-    index_documents(folder, DOCUMENTS, settings)
-    read: list[int] = []
-    encodings_read = publish.Encodings.read
-
-    def counting(self: publish.Encodings, digests: list[bytes]) -> object:
-        read.append(len(digests))
-        return encodings_read(self, digests)
-
-    monkeypatch.setattr(publish.Encodings, "read", counting)
-    changes = [
-        ([Document("3", "Title 3", "Owl 3 sleeps. A bird.")], False, 1),  # replaced
-        ([Document("new", "New", "A hawk.")], False, 1),  # added
-        (
-            [document for document in DOCUMENTS if document.key not in "08"],
-            True,
-            1,
-        ),  # the first and the last but one removed
-        ([Document("new", "New", "A hawk.")], False, 1),
-    ]
-    for documents, prune, new in changes:
-        read.clear()
-        index_documents(folder, documents, prune=prune)
-        assert read == [new]
-        assert search_files(folder) == built_anew(folder, monkeypatch)
+def assert_as_built_at_once(folder: Path, documents: Sequence[Document], settings: Settings, clean: Path) -> None:
+    """The index gives what a clean build of the documents, in the index's order, gives: equal scores, to the last bit of BM25."""
+    by_key = {document.key: document for document in documents}
+    with Index.open(folder) as index:
+        assert {passage.document_key for passage in index.passages()} == by_key.keys()
+        order = list(dict.fromkeys(passage.document_key for passage in index.passages()))
+    index_documents(clean, [by_key[key] for key in order], settings)
+    assert_same_answers(answers(folder), answers(clean))
 
 
-def test_a_memo_that_was_made_anew_numbers_its_words_anew(
-    tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def assert_same_answers(first: Sequence[Any], second: Sequence[Any]) -> None:
+    """BM25 is equal, vectors but for the last bits, which depend on what was in a batch together."""
+    for ours, theirs in zip(first, second, strict=True):
+        assert [row[:2] for row in ours] == [row[:2] for row in theirs]
+        for row, other in zip(ours, theirs, strict=True):
+            for (name, score), (_, same) in zip(row[3], other[3], strict=True):
+                assert score == (same if "bm25" in name else pytest.approx(same, abs=5e-3))
+
+
+def test_an_update_shares_the_segments_before_it(tmp_path: Path, settings: Settings) -> None:
     folder = tmp_path / "kb"
-    index_documents(folder, DOCUMENTS, Settings(str(tiny), passage_tokens=200))
+    index_documents(folder, DOCUMENTS, settings)
+    (first,) = segment_folders(folder)
+    index_documents(folder, [Document("3", "Title 3", "Owl 3 sleeps. A bird.")])
+    shared, new = segment_folders(folder)
+    for path in first.iterdir():
+        assert path.samefile(shared / path.name)
+    assert np.load(shared / DEAD).tolist() == [3]
+    assert np.load(new / "passage_ids.npy").tolist() == [10]
+    documents = [*(d for d in DOCUMENTS if d.key != "3"), Document("3", "Title 3", "Owl 3 sleeps. A bird.")]
+    assert_as_built_at_once(folder, documents, settings, tmp_path / "clean")
+    index_documents(folder, documents[:-1], prune=True)
+    assert len(segment_folders(folder)) == 1  # nothing of the second one counts
+    assert_as_built_at_once(folder, documents[:-1], settings, tmp_path / "less")
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_many_updates_give_the_index_of_a_clean_build(
+    tmp_path: Path, tiny: Path, language: str, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(segments, "FIRST_TIER", 4)
+    settings, draw = Settings(str(tiny), passage_tokens=200, language=language), random.Random(seed)
+    folder, held, most = tmp_path / "kb", {d.key: d for d in DOCUMENTS}, 0
+    index_documents(folder, DOCUMENTS, settings)
+    for step in range(14):
+        for _ in range(draw.randint(1, 3)):
+            key = draw.choice([*held, f"new{step}"])
+            if draw.random() < 0.4 and len(held) > 2:
+                held.pop(key, None)
+            else:
+                held[key] = Document(key, "Paket", f"Die Eulen {step} im Paket. Ein Eulenpaket{draw.randint(0, 3)} word1.")
+        index_documents(folder, list(held.values()), prune=True)
+        most = max(most, len(segment_folders(folder)))
+    assert 2 < most < 9
+    assert_as_built_at_once(folder, list(held.values()), settings, tmp_path / "clean")
+
+
+def test_an_id_that_is_given_again_counts_once(tmp_path: Path, settings: Settings) -> None:
+    folder = tmp_path / "kb"
+    index_documents(folder, DOCUMENTS, settings)
+    for text in ("A hawk.", "A kite.", "A hawk."):
+        index_documents(folder, DOCUMENTS[:-1], prune=True)  # the last id is free
+        index_documents(folder, Document("last", "Last", text))
+        assert_as_built_at_once(
+            folder, [*DOCUMENTS[:-1], Document("last", "Last", text)], settings, tmp_path / f"clean{random.random()}"
+        )
+
+
+def test_damage_of_a_shared_segment_is_mended(tmp_path: Path, settings: Settings) -> None:
+    folder = tmp_path / "kb"
+    index_documents(folder, DOCUMENTS, settings)
+    index_documents(folder, Document("new", "New", "A hawk."))
+    expected = answers(folder)
+    damaged = segment_folders(folder)[0] / "sentences.words.npy"
+    damaged.write_bytes(damaged.read_bytes()[:-1] + b"x")
+    report = index_documents(folder, [])
+    assert report.mended == [f"{damaged.parent.name}/{damaged.name}"]
+    assert report.encoded == 0
+    assert_same_answers(answers(folder), expected)
+
+
+def test_a_memo_that_was_made_anew_numbers_its_words_anew(tmp_path: Path, settings: Settings) -> None:
+    folder, first = tmp_path / "kb", Document("first", "First", "Hawks and kites come first.")
+    index_documents(folder, DOCUMENTS, settings)
     for file in folder.glob(f"{ENCODINGS}*"):
         file.unlink()
-    index_documents(folder, [Document("first", "First", "Hawks and kites come first.")])
-    assert search_files(folder) == built_anew(folder, monkeypatch)
-    with Index.open(folder) as index:
-        assert index.search("kites", 1, mode="sparse")[0].passage.document_key == "first"
-        assert index.search("word2", 9, mode="sparse")
-    assert generation_folder(folder, 2).is_dir()
+    index_documents(folder, first)
+    assert_as_built_at_once(folder, [*DOCUMENTS, first], settings, tmp_path / "clean")
+
+
+@pytest.mark.parametrize(
+    ("sizes", "first"),
+    [
+        ([], 0),
+        ([1, 1, 1], 3),
+        ([1, 1, 1, 1], 0),
+        ([300, 1, 1, 1], 4),
+        ([300, 1, 1, 1, 1], 1),
+        ([300, 300, 300, 1], 4),
+        ([9000, 300, 900, 300, 1, 300], 1),
+        ([9000, 300, 2000, 300, 1, 300], 6),
+    ],
+)
+def test_segments_of_about_one_size_become_one(sizes: list[int], first: int) -> None:
+    assert first_to_merge(sizes) == first
+
+
+@pytest.mark.parametrize("of_update", [1, 100])
+def test_segments_stay_few(of_update: int) -> None:
+    sizes: list[int] = []
+    written = 0
+    for _ in range(4_000):
+        sizes.append(of_update)
+        while (begin := first_to_merge(sizes)) < len(sizes):
+            sizes[begin:] = [sum(sizes[begin:])]
+            written += sizes[begin]
+        assert len(sizes) <= 3 * (2 + math.log(max(1, sum(sizes) / FIRST_TIER), RATIO))
+    assert sum(sizes) == of_update * 4_000
+    assert written < {1: 50, 100: 10}[of_update] * sum(sizes)

@@ -9,16 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from oreqa.index.codes import vectors_of
-from oreqa.index.generations import require_generation
 from oreqa.index.search import Index
 
 
 def content(folder: Path) -> list[tuple[Any, ...]]:
     """Everything that a search can return, with vectors, without the row numbers."""
     index = Index.open(folder)
-    generation = require_generation(folder)
-    sentences, passages = (vectors_of(np.load(generation / f"{unit}.npy")) for unit in ("sentences", "passages"))
+    sentences, passages = (index.snapshot().all_vectors(unit) for unit in ("sentence", "passage"))
     rows: list[tuple[Any, ...]] = []
     place = 0
     for number, passage in enumerate(index.passages()):

@@ -101,19 +101,44 @@ class LivePostings:
         return len(self.postings.lengths) - len(self.dead)
 
 
-def joined(before: LivePostings, after: Postings) -> Postings:
-    """The postings of the live texts of a part, and of others behind them."""
-    old, size = before.postings, len(before) + len(after.lengths)
-    places = np.full(len(old.lengths), -1, np.int64)
-    live = before.rows(np.arange(len(before)))
-    places[live] = np.arange(len(before))
-    rows = places[old.rows]
-    stays = rows >= 0
-    keys = (np.repeat(old.words, np.diff(old.starts)).astype(np.int64) * size + rows)[stays]
-    new = np.repeat(after.words, np.diff(after.starts)).astype(np.int64) * size + after.rows + len(before)
-    at = np.searchsorted(keys, new)
-    counts = np.insert(old.counts[stays], at, after.counts)
-    return _grouped(np.insert(keys, at, new), counts, np.concatenate([old.lengths[live], after.lengths]))
+def joined(parts: Sequence[LivePostings]) -> Postings:
+    """The postings of the live texts of several parts, one part behind another."""
+    size, begin = sum(map(len, parts)), 0
+    keys, counts, lengths = [], [], []
+    for part in parts:
+        old = part.postings
+        live = part.rows(np.arange(len(part)))
+        places = np.full(len(old.lengths), -1, np.int64)
+        places[live] = np.arange(begin, begin + len(part))
+        rows = places[old.rows]
+        keys.append((np.repeat(old.words, np.diff(old.starts)).astype(np.int64) * size + rows)[rows >= 0])
+        counts.append(old.counts[rows >= 0])
+        lengths.append(old.lengths[live])
+        begin += len(part)
+    every = np.concatenate(keys)
+    order = np.argsort(every, kind="stable")
+    return _grouped(every[order], np.concatenate(counts)[order], np.concatenate(lengths))
+
+
+def live_words(part: LivePostings) -> tuple[Ints, Ints]:
+    """The words that live texts of a part hold, rising, and how many texts hold each."""
+    postings = part.postings
+    if not len(part.dead):
+        return postings.words, np.diff(postings.starts).astype(np.int32)
+    lives = np.ones(len(postings.lengths), bool)
+    lives[part.dead] = False
+    counts = (
+        np.add.reduceat(lives[postings.rows].astype(np.int32), postings.starts[:-1]) if len(postings.words) else lives[:0]
+    )
+    held = counts > 0
+    return postings.words[held], counts[held]
+
+
+def _near(rows: Ints, wanted: Rows) -> Rows:
+    """For each of the ``wanted`` where it is among the rising rows, of which there is one at least, if it is there."""
+    at = np.searchsorted(rows, wanted)
+    at[at == len(rows)] = 0
+    return at
 
 
 class Bm25:
@@ -135,7 +160,7 @@ class Bm25:
     def texts_with(self, number: int) -> int:
         """The number of texts that hold a word."""
         held = [(self._held(part, number)[0], part.dead) for part in self._parts]
-        return sum(len(rows) - (len(np.intersect1d(rows, dead)) if len(dead) else 0) for rows, dead in held)
+        return sum(len(rows) - int(np.count_nonzero(rows[_near(rows, dead)] == dead)) for rows, dead in held if len(rows))
 
     def first_with(self, number: int) -> int:
         """The place of the first text that holds a word."""
@@ -175,8 +200,7 @@ class Bm25:
             for number, idf in weights if len(wanted) else ():
                 rows, counts = self._held(part, number)
                 if len(rows):
-                    at = np.searchsorted(rows, wanted)
-                    at[at == len(rows)] = 0
+                    at = _near(rows, wanted)
                     held = np.flatnonzero(rows[at] == wanted)
                     lengths = self._lengths[place][wanted[held]]
                     scores[begin + held] += self._weighted(idf, counts[at[held]], lengths)

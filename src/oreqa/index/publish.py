@@ -1,30 +1,38 @@
 """Build a generation's search files: vectors, BM25 and row numbers.
 
-They depend on nothing but the documents and their encodings.
+They depend on nothing but the documents and their encodings, but for which passages stand in which segment.
 """
 
 from __future__ import annotations
 
 import hashlib
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
-from oreqa.arrays import Flags, Ids, Ints, Rows, check_whole
+from oreqa.arrays import Ints
 from oreqa.core import UNITS, Passage, Unit
 from oreqa.defaults import BATCH_PASSAGES
-from oreqa.index.bm25 import LivePostings, Postings, joined, mapped_postings, postings_of, write_postings
-from oreqa.index.codes import Codes, mapped_codes
+from oreqa.index.bm25 import LivePostings, Postings, live_words, postings_of
+from oreqa.index.codes import Codes
 from oreqa.index.compounds import COMPOUNDING, vocabulary_parts
 from oreqa.index.documents import stored_passages
 from oreqa.index.encodings import Encodings
 from oreqa.index.generations import DOCUMENTS, link_file, read_manifest
-from oreqa.index.lexical import Texts
+from oreqa.index.segments import (
+    Segment,
+    first_to_merge,
+    link_segment,
+    merge_segments,
+    open_segments,
+    segment_of,
+    write_segment,
+)
 from oreqa.index.store import chunks, open_documents, read_setting, transaction, write_setting
 from oreqa.models.names import FITTED
 
@@ -42,8 +50,8 @@ class MissingEncodingsError(Exception):
 
 def complete_draft(
     database: sqlite3.Connection, folder: Path, encodings: Encodings, encode: Encode, before: Path | None = None
-) -> None:
-    """Set the hash of the contents, then build the search files in ``folder``.
+) -> dict[str, dict[str, Any]]:
+    """Set the hash of the contents, then build the search files in ``folder``; return what ``build_search_files`` does.
 
     What has not changed since ``before``, a sound generation by the same encoder, is taken from there.
     ``encode`` is called with passages whose encodings are missing from the memo, or damaged.
@@ -51,11 +59,11 @@ def complete_draft(
     with transaction(database):
         write_setting(database, "content", content_hash(database))
     try:
-        build_search_files(database, folder, encodings, before)
+        return build_search_files(database, folder, encodings, before)
     except MissingEncodingsError as missing:
         for batch in draft_passages(database, missing.hashes):
             encode(batch)
-        build_search_files(database, folder, encodings, before)
+        return build_search_files(database, folder, encodings, before)
 
 
 def draft_passages(database: sqlite3.Connection, digests: Iterable[bytes]) -> Iterator[dict[bytes, Passage]]:
@@ -68,70 +76,81 @@ def draft_passages(database: sqlite3.Connection, digests: Iterable[bytes]) -> It
         yield {numbers[number]: passages[number][0] for number in batch}
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """The first passages of a draft, as many as ``passages``, which the generation before it holds as they are."""
-
-    passages: int = 0
-    vectors: Mapping[Unit, Codes] = field(default_factory=dict)
-    words: Mapping[Unit, LivePostings] = field(default_factory=dict)
-    sentence_ids: Ids = field(default_factory=lambda: np.zeros(0, np.int64))
-    sentence_rows: Rows = field(default_factory=lambda: np.zeros(0, np.intp))
-
-
-def build_search_files(database: sqlite3.Connection, folder: Path, encodings: Encodings, before: Path | None) -> None:
-    """Write the search files of a draft into ``folder``. Raises MissingEncodingsError if passages must be encoded first."""
+def build_search_files(
+    database: sqlite3.Connection, folder: Path, encodings: Encodings, before: Path | None
+) -> dict[str, dict[str, Any]]:
+    """Write the search files of a draft into ``folder``; return the rows of the manifest of those that it shares with
+    ``before``. Raises MissingEncodingsError if passages must be encoded first."""
     rows = database.execute("SELECT id, encoding FROM passages ORDER BY id").fetchall()
-    passage_ids = np.array([row[0] for row in rows], np.int64)
-    kept = _Kept() if before is None else _kept_of(before, rows, encodings)
-    last = rows[kept.passages - 1][0] if kept.passages else -1
-    pairs = database.execute("SELECT id, passage FROM sentences WHERE passage > ? ORDER BY passage, id", (last,))
-    table = np.array(pairs.fetchall(), np.int64).reshape(-1, 2)
-    sentence_ids = np.concatenate([kept.sentence_ids, table[:, 0]])
-    sentence_rows = np.concatenate([kept.sentence_rows, np.searchsorted(passage_ids, table[:, 1])])
-    np.save(folder / "passage_ids.npy", passage_ids)
-    np.save(folder / "sentence_ids.npy", sentence_ids)
-    np.save(folder / "sentence_rows.npy", sentence_rows.astype(np.int32))
-    if not len(rows):
-        _write_terms(database, encodings, ())
-        return
-    sizes = np.bincount(sentence_rows, minlength=len(rows))
-    texts = _write_vectors(folder, [row[1] for row in rows], sizes, encodings, kept)
-    postings = dict(zip(UNITS, map(postings_of, texts), strict=True))
-    for unit in UNITS:
-        if kept.passages:
-            postings[unit] = joined(kept.words[unit], postings[unit])
-        write_postings(postings[unit], folder / f"{unit}s.words.npy")
-    _write_terms(database, encodings, (of_unit.words for of_unit in postings.values()))
-    _write_compounds(database, postings["passage"])
-    for path in folder.glob("*.npy"):
-        check_whole(path)
+    old, count = ([], 0) if before is None else _kept_of(before, rows, encodings)
+    segments = [*old, *_new_segment(database, rows[count:], encodings)]
+    while (begin := first_to_merge(list(map(len, segments)))) < len(segments):
+        segments[begin:] = [merge_segments(segments[begin:])]
+    shared: list[str] = []
+    for segment in segments:
+        if before is not None and any(segment is other for other in old):
+            shared += link_segment(segment, before, folder)
+        else:
+            write_segment(segment, folder)
+    _write_terms(database, encodings, [segment.words[unit] for segment in segments for unit in UNITS])
+    _write_compounds(database, [segment.words["passage"] for segment in segments])
+    checksums = {} if before is None else read_manifest(before)
+    return {name: checksums[name] for name in shared}
 
 
-def _kept_of(before: Path, rows: Sequence[tuple[int, bytes]], encodings: Encodings) -> _Kept:
-    """The passages, given by ids and hashes, that a generation holds as they are; none if the memo numbers its words anew.
+def _kept_of(before: Path, rows: Sequence[tuple[int, bytes]], encodings: Encodings) -> tuple[list[Segment], int]:
+    """The segments of a generation in which all passages but those of the draft, given by ids and hashes, count no longer,
+    and how many of the draft's they hold; none if the memo numbers its words anew.
 
-    Ids rise, so that they come before those that it does not hold.
+    Ids rise, so that these come before those that no segment holds.
     """
     with closing(open_documents(before)) as documents:
         held = dict(documents.execute("SELECT id, encoding FROM passages"))
         numbers = dict(encodings.vocabulary.items())
         if any(numbers.get(term) != number for number, term in documents.execute("SELECT id, term FROM terms")):
-            return _Kept()
+            return [], 0
     count = next((place for place, (number, digest) in enumerate(rows) if held.get(number) != digest), len(rows))
-    if not count:
-        return _Kept()
-    ids, owners = np.load(before / "passage_ids.npy"), np.load(before / "sentence_rows.npy")
-    stays = np.isin(ids, [number for number, _ in rows[:count]])
-    of_units: dict[Unit, Flags] = {"passage": stays, "sentence": stays[owners]}
-    vectors: dict[Unit, Codes] = {}
-    words: dict[Unit, LivePostings] = {}
-    for unit, flags in of_units.items():
-        vectors[unit] = mapped_codes(before / f"{unit}s.npy", len(flags))[flags]
-        words[unit] = LivePostings.of(mapped_postings(before / f"{unit}s.words.npy", len(flags)), np.flatnonzero(~flags))
-    of_sentences = of_units["sentence"]
-    sentence_rows = (np.cumsum(stays) - 1)[owners[of_sentences]]
-    return _Kept(count, vectors, words, np.load(before / "sentence_ids.npy")[of_sentences], sentence_rows)
+    ids, segments = np.array([number for number, _ in rows[:count]], np.int64), []
+    for segment in open_segments(before):
+        gone = ~np.isin(segment.passage_ids, ids)
+        gone[segment.words["passage"].dead] = True  # also where the id was given again
+        if not gone.all():
+            segments.append(segment.without(np.flatnonzero(gone)))
+    return segments, count
+
+
+def _new_segment(database: sqlite3.Connection, rows: Sequence[tuple[int, bytes]], encodings: Encodings) -> Iterator[Segment]:
+    """The segment of passages, given by ids and hashes, that no other holds; nothing if there are none."""
+    if not rows:
+        return
+    query = "SELECT id, passage FROM sentences WHERE passage >= ? ORDER BY passage, id"
+    table = np.array(database.execute(query, rows[0][:1]).fetchall(), np.int64).reshape(-1, 2)
+    passage_ids = np.array([number for number, _ in rows], np.int64)
+    sentence_rows = np.searchsorted(passage_ids, table[:, 1])
+    sizes = np.bincount(sentence_rows, minlength=len(rows)).tolist()
+    read = list(encodings.read(digest for _, digest in rows))
+    missing = {
+        digest
+        for (_, digest), size, encoding in zip(rows, sizes, read, strict=True)
+        if encoding is None or len(encoding.lengths) != 1 + size
+    }
+    if missing:
+        raise MissingEncodingsError(missing)
+    every = [encoding for encoding in read if encoding is not None]
+    vectors: dict[Unit, Codes] = {
+        "passage": np.concatenate([encoding.vectors[:1] for encoding in every]),
+        "sentence": np.concatenate([encoding.vectors[1:] for encoding in every]),
+    }
+    words: dict[Unit, Postings] = {
+        "passage": _postings([(encoding.terms[: encoding.lengths[0]], encoding.lengths[:1]) for encoding in every]),
+        "sentence": _postings([(encoding.terms[encoding.lengths[0] :], encoding.lengths[1:]) for encoding in every]),
+    }
+    yield segment_of(passage_ids, table[:, 0], sentence_rows.astype(np.int32), vectors, words)
+
+
+def _postings(texts: Sequence[tuple[Ints, Ints]]) -> Postings:
+    terms, lengths = (np.concatenate(arrays) for arrays in zip(*texts, strict=True))
+    return postings_of((terms, lengths.astype(np.int64)))
 
 
 def link_search_files(generation: Path, draft: Path) -> dict[str, dict[str, Any]]:
@@ -158,10 +177,10 @@ def content_hash(database: sqlite3.Connection) -> str:
     return digest.hexdigest()
 
 
-def _write_terms(database: sqlite3.Connection, encodings: Encodings, texts: Iterable[Ints]) -> None:
+def _write_terms(database: sqlite3.Connection, encodings: Encodings, parts: Sequence[LivePostings]) -> None:
     """Write the words that the texts use, with the numbers that they have in the memo and in the search files."""
     terms = [term for term, _ in encodings.vocabulary.items()]
-    used = {number: terms[number] for numbers in texts for number in numbers.tolist()}
+    used = {number: terms[number] for part in parts for number in live_words(part)[0].tolist()}
     held = dict(database.execute("SELECT id, term FROM terms"))
     with transaction(database):
         stale = [(number,) for number, term in held.items() if used.get(number) != term]
@@ -170,58 +189,17 @@ def _write_terms(database: sqlite3.Connection, encodings: Encodings, texts: Iter
         database.executemany("INSERT INTO terms VALUES (?, ?)", new)
 
 
-def _write_compounds(database: sqlite3.Connection, passages: Postings) -> None:
+def _write_compounds(database: sqlite3.Connection, passages: Sequence[LivePostings]) -> None:
     """Write which words are made of which, where the language has compounds that are split."""
     if (language := read_setting(database, "language")) in COMPOUNDING:
-        passages_with = dict(zip(passages.words.tolist(), np.diff(passages.starts).tolist(), strict=True))
-        numbers = {
-            term: number for number, term in database.execute("SELECT id, term FROM terms") if number in passages_with
-        }
+        passages_with: Counter[int] = Counter()
+        for part in passages:
+            words, counts = live_words(part)
+            passages_with.update(dict(zip(words.tolist(), counts.tolist(), strict=True)))
+        terms = database.execute("SELECT id, term FROM terms").fetchall()
+        numbers = {term: number for number, term in terms if passages_with[number]}
         parts = vocabulary_parts({term: passages_with[number] for term, number in numbers.items()}, language)
         rows = [(numbers[word], numbers[part]) for word, pair in parts.items() for part in pair]
         with transaction(database):
             database.execute("DELETE FROM compounds")
             database.executemany("INSERT INTO compounds VALUES (?, ?)", rows)
-
-
-def _write_vectors(folder: Path, hashes: list[bytes], sizes: Rows, encodings: Encodings, kept: _Kept) -> tuple[Texts, Texts]:
-    """Write the vectors of passages and sentences; return the words of those that are not kept."""
-    terms: tuple[list[Ints], list[Ints]] = ([], [])
-    lengths: tuple[list[Ints], list[Ints]] = ([], [])
-    missing: set[bytes] = set()
-    new, headers_written = hashes[kept.passages :], False
-    with (folder / "passages.npy").open("wb") as passages, (folder / "sentences.npy").open("wb") as sentences:
-
-        def write(of_passages: Codes, of_sentences: Codes) -> None:
-            nonlocal headers_written
-            if not headers_written:
-                _write_header(passages, len(hashes), of_passages)
-                _write_header(sentences, int(sizes.sum()), of_passages)
-                headers_written = True
-            passages.write(of_passages.tobytes())
-            sentences.write(of_sentences.tobytes())
-
-        if kept.passages:
-            write(kept.vectors["passage"], kept.vectors["sentence"])
-        for digest, size, encoding in zip(new, sizes[kept.passages :].tolist(), encodings.read(new), strict=True):
-            if encoding is None or len(encoding.lengths) != 1 + size:
-                missing.add(digest)
-                continue
-            write(encoding.vectors[:1], encoding.vectors[1:])
-            terms[0].append(encoding.terms[: encoding.lengths[0]])
-            terms[1].append(encoding.terms[encoding.lengths[0] :])
-            lengths[0].append(encoding.lengths[:1])
-            lengths[1].append(encoding.lengths[1:])
-    if missing:
-        raise MissingEncodingsError(missing)
-    none = [np.zeros(0, np.int32)]
-    passage_texts, sentence_texts = (
-        (np.concatenate(t or none), np.concatenate(n or none).astype(np.int64)) for t, n in zip(terms, lengths, strict=True)
-    )
-    return passage_texts, sentence_texts
-
-
-def _write_header(stream: IO[bytes], count: int, vectors: Codes) -> None:
-    """Write the .npy header of ``count`` vectors that are stored as these are."""
-    kind = np.lib.format.dtype_to_descr(vectors.dtype)
-    np.lib.format.write_array_header_1_0(stream, {"descr": kind, "fortran_order": False, "shape": (count,)})

@@ -10,17 +10,18 @@ from contextlib import contextmanager
 from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from oreqa.arguments import Conditions
 from oreqa.arrays import Flags, Floats, Ids, Rows
 from oreqa.core import UNITS, Passage, Sentence, Unit
 from oreqa.errors import IndexStateError, InputError, OreqaError
 from oreqa.index import store
-from oreqa.index.bm25 import Bm25, LivePostings, mapped_postings
-from oreqa.index.codes import Codes, mapped_codes, vectors_of
+from oreqa.index.bm25 import Bm25
+from oreqa.index.codes import vectors_of
 from oreqa.index.documents import check_fields, field_filter, stored_passages
 from oreqa.index.fitted import IndexFitted, read_index_fitted
 from oreqa.index.generations import (
@@ -31,9 +32,12 @@ from oreqa.index.generations import (
     read_error,
     with_newest,
 )
+from oreqa.index.segments import StackedCodes, open_segments
 from oreqa.index.store import SQLITE_ERRORS, model_place, read_setting, read_settings
 from oreqa.models.fitted import Fitted, encoder_fitted
 from oreqa.models.names import FITTED
+
+T = TypeVar("T", bound=np.generic)
 
 BM25_PARAMETERS: Mapping[Unit, tuple[float, float]] = {"sentence": (0.6, 0.2), "passage": (0.9, 0.4)}
 """k1 and b. For sentences repeating a word adds little, and length hardly matters; passages have their title and heading.
@@ -65,7 +69,7 @@ class Snapshot:
         # SQLite's statements are cached by their text: two threads could bind their parameters to the same one.
         self._one_query = threading.Lock()
         self._is_sound = False
-        self.vectors: dict[Unit, Codes] = {}
+        self.vectors: dict[Unit, StackedCodes] = {}
         self.bm25: dict[Unit, Bm25] = {}
         try:
             self._open_files()
@@ -79,14 +83,17 @@ class Snapshot:
             self.settings = read_settings(self.documents)
             self.fingerprint = read_setting(self.documents, "fingerprint")
             self.content = read_setting(self.documents, "content")
-            self.passage_ids: Ids = np.load(generation / "passage_ids.npy", mmap_mode="r")
-            self.sentence_ids: Ids = np.load(generation / "sentence_ids.npy", mmap_mode="r")
-            self.sentence_rows = np.load(generation / "sentence_rows.npy")
+            segments = open_segments(generation)
+            starts = np.cumsum([0, *map(len, segments)])
+            self.passage_ids: Ids = _together([segment.ids("passage") for segment in segments], np.int64)
+            self.sentence_ids: Ids = _together([segment.ids("sentence") for segment in segments], np.int64)
+            owners = [segment.owners() + start for segment, start in zip(segments, starts, strict=False)]
+            self.sentence_rows = _together(owners, np.int32)
             self.empty = len(self.passage_ids) == 0
             for unit in () if self.empty else UNITS:
-                self.vectors[unit] = mapped_codes(generation / f"{unit}s.npy", len(self.ids(unit)))
-                postings = mapped_postings(generation / f"{unit}s.words.npy", len(self.ids(unit)))
-                self.bm25[unit] = Bm25([LivePostings.of(postings)], *BM25_PARAMETERS[unit], self._compounds())
+                self.vectors[unit] = StackedCodes(segments, unit)
+                parts = [segment.words[unit] for segment in segments]
+                self.bm25[unit] = Bm25(parts, *BM25_PARAMETERS[unit], self._compounds())
 
     def _compounds(self) -> dict[int, list[int]]:
         """For the number of a word those of the compounds that it is a part of."""
@@ -106,14 +113,16 @@ class Snapshot:
 
     def all_vectors(self, unit: Unit) -> Floats:
         """The stored vector of every sentence or passage, ``[units, dim]``."""
-        return np.zeros((0, 0), np.float32) if self.empty else vectors_of(self.vectors[unit])
+        if self.empty:
+            return np.zeros((0, 0), np.float32)
+        return vectors_of(self.vectors[unit].take(np.arange(len(self.vectors[unit]))))
 
     @cached_property
     def square_norms(self) -> dict[Unit, float]:
         """The mean inner product of a stored vector with itself, from ``SAMPLED`` of each unit; 1 for normalised ones."""
         norms: dict[Unit, float] = dict.fromkeys(UNITS, 1.0)
         for unit, stored in self.vectors.items():
-            vectors = vectors_of(stored[:: -(-len(stored) // SAMPLED)])
+            vectors = vectors_of(stored.take(np.arange(0, len(stored), -(-len(stored) // SAMPLED))))
             norm = float(np.mean(np.sum(vectors.astype(np.float64) ** 2, axis=1)))
             norms[unit] = 1.0 if abs(norm - 1) < QUANTISED or not norm else norm
         return norms
@@ -127,7 +136,7 @@ class Snapshot:
         """From the median of a few norms: one damaged vector does not move it."""
         limits: dict[Unit, tuple[float, float]] = {}
         for unit, stored in self.vectors.items():
-            usual = float(np.median(_norms(vectors_of(stored[:64]))))
+            usual = float(np.median(_norms(vectors_of(stored.take(np.arange(min(64, len(stored))))))))
             lowest, highest = NORM_ROOM[abs(usual - 1) < QUANTISED]
             limits[unit] = lowest * usual, highest * usual
         return limits
@@ -136,7 +145,7 @@ class Snapshot:
         """``doubt`` the files if the norm of a vector of these sentences, or of their passages, is out of limits."""
         rows: dict[Unit, Rows] = {"sentence": sentence_rows, "passage": np.unique(self.sentence_rows[sentence_rows])}
         for unit, stored in self.vectors.items():
-            norms = _norms(vectors_of(stored[rows[unit]]))
+            norms = _norms(vectors_of(stored.take(rows[unit])))
             lowest, highest = self.norm_limits(unit)
             if not bool(np.all((norms >= lowest) & (norms <= highest))):
                 self.doubt()
@@ -281,3 +290,8 @@ def _norms(vectors: Floats) -> Floats:
     with np.errstate(over="ignore", invalid="ignore"):
         norms: Floats = np.linalg.norm(vectors, axis=1)
     return norms
+
+
+def _together(arrays: Sequence[NDArray[T]], kind: type[T]) -> NDArray[T]:
+    """Arrays one behind another; a single one as it is."""
+    return np.asarray(arrays[0], kind) if len(arrays) == 1 else np.concatenate([np.zeros(0, kind), *arrays]).astype(kind)

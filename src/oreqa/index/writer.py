@@ -245,7 +245,7 @@ class IndexWriter:
         checksums: Mapping[str, Mapping[str, Any]] = {}
         if self._rebuild:
             before = None if self.current.damaged else self.current.generation
-            complete_draft(self.draft, self.folder / DRAFT, self.encodings, self._encode, before)
+            checksums = complete_draft(self.draft, self.folder / DRAFT, self.encodings, self._encode, before)
             link_fitted(self.current.generation, self.folder / DRAFT, self.current.damaged)
         elif self.current.generation is not None:  # the passages are the same, and so are their search files
             checksums = link_search_files(self.current.generation, self.folder / DRAFT)

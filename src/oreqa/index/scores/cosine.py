@@ -26,10 +26,12 @@ def cosine_score(unit: Unit, finder: RetrievalScore | None = None, block: int = 
         stored = questions.snapshot.vectors[unit]
         size = max(1, block // len(stored))
         for begin in range(0, len(questions.texts), size):
-            yield from inner_products(questions.vectors[begin : begin + size], stored)
+            yield from stored.inner_products(questions.vectors[begin : begin + size])
 
     def score_rows(questions: Questions, number: int, rows: Rows) -> Floats:
-        scores: Floats = inner_products(questions.vectors[number : number + 1], questions.snapshot.vectors[unit][rows])[0]
+        scores: Floats = inner_products(questions.vectors[number : number + 1], questions.snapshot.vectors[unit].take(rows))[
+            0
+        ]
         return scores
 
     def limits(questions: Questions, number: int) -> tuple[float, float]:

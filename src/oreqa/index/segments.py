@@ -1,0 +1,185 @@
+"""Segments: the search files of some passages, which are written once and never changed.
+
+A generation holds its segments as folders, named by the id of their first passage, so that their order is that of the
+passages. An update adds one with what is new, shares the files of the others with the generation before, and notes beside
+them which of their passages count no longer. So that they stay few, segments of about one size become one as they gather.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oreqa.arrays import Floats, Ids, Ints, Rows, check_whole
+from oreqa.core import UNITS, Unit
+from oreqa.index.bm25 import LivePostings, Postings, joined, mapped_postings, write_postings
+from oreqa.index.codes import Codes, inner_products, mapped_codes
+from oreqa.index.generations import link_file
+
+DEAD = "dead.npy"
+"""The rows of the passages of a segment that count no longer: the one file that is not shared between generations."""
+
+FIRST_TIER, RATIO = 256, 4
+"""Segments are of one size up to so many passages, then up to so many times as many, and so on; so many become one."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Segment:
+    """An open segment. ``sentence_rows`` are the rows of the sentences' passages in it, dead ones included."""
+
+    name: str
+    passage_ids: Ids
+    sentence_ids: Ids
+    sentence_rows: Ints
+    vectors: Mapping[Unit, Codes]
+    words: Mapping[Unit, LivePostings]
+
+    def __len__(self) -> int:
+        """The number of its passages that count."""
+        return len(self.words["passage"])
+
+    def ids(self, unit: Unit) -> Ids:
+        """The ids of the passages or sentences that count."""
+        every = self.passage_ids if unit == "passage" else self.sentence_ids
+        part = self.words[unit]
+        return every[part.live] if len(part.dead) else every
+
+    def owners(self) -> Ints:
+        """For each sentence that counts the place of its passage among those that do."""
+        part = self.words["passage"]
+        if not len(part.dead):
+            return self.sentence_rows
+        places = np.zeros(len(self.passage_ids), np.int32)
+        places[part.live] = np.arange(len(part))
+        return places[self.sentence_rows[self.words["sentence"].live]]
+
+    def codes(self, unit: Unit) -> Codes:
+        """The codes of what counts."""
+        part = self.words[unit]
+        return self.vectors[unit][part.live] if len(part.dead) else self.vectors[unit]
+
+    def without(self, dead: Rows) -> Segment:
+        """The segment of which these rows of passages, rising, count no longer, and no others."""
+        gone = np.zeros(len(self.passage_ids), bool)
+        gone[dead] = True
+        of_units: dict[Unit, Rows] = {"passage": dead, "sentence": np.flatnonzero(gone[self.sentence_rows])}
+        parts = {unit: LivePostings.of(self.words[unit].postings, rows) for unit, rows in of_units.items()}
+        return Segment(self.name, self.passage_ids, self.sentence_ids, self.sentence_rows, self.vectors, parts)
+
+
+def open_segments(generation: Path) -> list[Segment]:
+    """The segments of a generation, in the order of their passages, mapped into memory."""
+    return [_open(folder) for folder in sorted(generation.glob("segment-*"))]
+
+
+def _open(folder: Path) -> Segment:
+    ids, sentences, owners = (
+        np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r"))
+        for name in ("passage_ids", "sentence_ids", "sentence_rows")
+    )
+    counts: dict[Unit, int] = {"passage": len(ids), "sentence": len(sentences)}
+    vectors = {unit: mapped_codes(folder / f"{unit}s.npy", counts[unit]) for unit in UNITS}
+    words = {unit: LivePostings.of(mapped_postings(folder / f"{unit}s.words.npy", counts[unit])) for unit in UNITS}
+    segment = Segment(folder.name, ids, sentences, owners, vectors, words)
+    return segment.without(np.load(folder / DEAD)) if (folder / DEAD).is_file() else segment
+
+
+def segment_of(
+    passage_ids: Ids, sentence_ids: Ids, sentence_rows: Ints, vectors: Mapping[Unit, Codes], words: Mapping[Unit, Postings]
+) -> Segment:
+    """A new segment, which is not written yet."""
+    parts: dict[Unit, LivePostings] = {unit: LivePostings.of(words[unit]) for unit in UNITS}
+    return Segment(f"segment-{int(passage_ids[0]):012}", passage_ids, sentence_ids, sentence_rows, vectors, parts)
+
+
+def write_segment(segment: Segment, folder: Path) -> None:
+    """Write the files of a new segment into a generation's ``folder``. Raises OSError if the disk is full."""
+    (folder / segment.name).mkdir()
+    arrays: dict[str, NDArray[Any]] = {"passage_ids": segment.passage_ids, "sentence_ids": segment.sentence_ids,
+              "sentence_rows": segment.sentence_rows}  # fmt: skip
+    for name, array in {**arrays, **{f"{unit}s": segment.vectors[unit] for unit in UNITS}}.items():
+        np.save(folder / segment.name / f"{name}.npy", array)
+        check_whole(folder / segment.name / f"{name}.npy")
+    for unit in UNITS:
+        write_postings(segment.words[unit].postings, folder / segment.name / f"{unit}s.words.npy")
+
+
+def link_segment(segment: Segment, before: Path, folder: Path) -> list[str]:
+    """Share the files of a segment of the generation ``before``, and write which of its passages count no longer.
+
+    Returns the names of the shared files in the generation.
+    """
+    shared = []
+    for path in sorted((before / segment.name).iterdir()):
+        if path.name != DEAD:
+            link_file(path, folder / segment.name / path.name)
+            shared.append(f"{segment.name}/{path.name}")
+    if len(dead := segment.words["passage"].dead):
+        np.save(folder / segment.name / DEAD, dead)
+        check_whole(folder / segment.name / DEAD)
+    return shared
+
+
+def merge_segments(segments: Sequence[Segment]) -> Segment:
+    """What counts of segments that follow each other, as one."""
+    starts = np.cumsum([0, *(len(segment) for segment in segments)])
+    owners = [segment.owners() + start for segment, start in zip(segments, starts, strict=False)]
+    ids: dict[Unit, Ids] = {unit: np.concatenate([segment.ids(unit) for segment in segments]) for unit in UNITS}
+    vectors: dict[Unit, Codes] = {unit: np.concatenate([segment.codes(unit) for segment in segments]) for unit in UNITS}
+    words: dict[Unit, Postings] = {unit: joined([segment.words[unit] for segment in segments]) for unit in UNITS}
+    return segment_of(ids["passage"], ids["sentence"], np.concatenate(owners).astype(np.int32), vectors, words)
+
+
+def first_to_merge(sizes: Sequence[int]) -> int:
+    """The first of the segments to merge, which are all from there on, by the numbers of their passages that count.
+
+    They are ``RATIO`` of one size, with the smaller ones among them. It is the number of segments if there are none.
+
+    Examples:
+        >>> first_to_merge([5000, 900, 3, 1, 1, 1])
+        2
+        >>> first_to_merge([5000, 900, 3, 1, 1])
+        5
+    """
+    below, limit = 0, FIRST_TIER
+    while True:
+        begin = len(sizes)
+        while begin and sizes[begin - 1] <= limit:
+            begin -= 1
+        if sum(size > below for size in sizes[begin:]) >= RATIO:
+            return begin
+        if limit >= max(sizes, default=0):
+            return len(sizes)
+        below, limit = limit, limit * RATIO
+
+
+class StackedCodes:
+    """The codes of what counts in several segments, as one array of ``[vectors]``."""
+
+    def __init__(self, segments: Sequence[Segment], unit: Unit) -> None:
+        self._parts = [(segment.vectors[unit], segment.words[unit]) for segment in segments]
+        self._starts = np.cumsum([0, *(len(part) for _, part in self._parts)])
+
+    def __len__(self) -> int:
+        return int(self._starts[-1])
+
+    def take(self, rows: Rows) -> Codes:
+        """The codes in some rows."""
+        (first, _), *_ = self._parts
+        taken = np.empty(len(rows), first.dtype)
+        owners = np.searchsorted(self._starts, rows, "right") - 1
+        for number in np.unique(owners).tolist():
+            codes, part = self._parts[number]
+            of_part = owners == number
+            taken[of_part] = codes[part.rows(rows[of_part] - self._starts[number])]
+        return taken
+
+    def inner_products(self, questions: Floats) -> Floats:
+        """The inner product of every question and every vector: ``[questions, vectors]``."""
+        products = [(inner_products(questions, codes), part) for codes, part in self._parts]
+        return np.concatenate([of_part[:, part.live] if len(part.dead) else of_part for of_part, part in products], axis=1)
