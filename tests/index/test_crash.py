@@ -17,7 +17,9 @@ _CRASH = """
 import json, sys
 from pathlib import Path
 from crash import WAYS, Crashes, Library
-crashes = Crashes(Library(Path(sys.argv[1])), *sys.argv[2:])
+from oreqa.index import segments
+segments.RATIO = int(sys.argv[2])
+crashes = Crashes(Library(Path(sys.argv[1])), *sys.argv[3:])
 every = len(crashes.points) / 8
 points = [crashes.points[int(every * number)] for number in range(8)]
 results = [crashes.crash(point, [WAYS[number % len(WAYS)]]) for number, point in enumerate(points)]
@@ -27,9 +29,9 @@ print(json.dumps([[crash.write, crash.after, crash.ways] for crash in results]))
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="counts writes through /proc")
-@pytest.mark.parametrize("flags", [(), ("--prune",)])
-def test_killed_at_a_write(tmp_path: Path, flags: tuple[str, ...]) -> None:
-    command = [sys.executable, "-c", _CRASH, str(tmp_path), *flags]
+@pytest.mark.parametrize(("flags", "ratio"), [((), 4), (("--prune",), 4), (("--prune",), 2)])  # of 2: segments are merged
+def test_killed_at_a_write(tmp_path: Path, flags: tuple[str, ...], ratio: int) -> None:
+    command = [sys.executable, "-c", _CRASH, str(tmp_path), str(ratio), *flags]
     path = os.pathsep.join([str(SUPPORT), *filter(None, [os.environ.get("PYTHONPATH")])])
     run = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
