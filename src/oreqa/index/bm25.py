@@ -153,14 +153,18 @@ class Bm25:
     ):
         self._parts, self._k1, self._b, self._compounds = parts, k1, b, compounds or {}
         self._starts = np.cumsum([0, *map(len, parts)]).tolist()
+        self._texts_with: dict[int, int] = {}
 
     def __len__(self) -> int:
         return int(self._starts[-1])
 
     def texts_with(self, number: int) -> int:
-        """The number of texts that hold a word."""
+        """The number of texts that hold a word. It is asked for several times by each question."""
+        if (counted := self._texts_with.get(number)) is not None:
+            return counted
         held = [(self._held(part, number)[0], part.dead) for part in self._parts]
-        return sum(len(rows) - int(np.count_nonzero(rows[_near(rows, dead)] == dead)) for rows, dead in held if len(rows))
+        texts = sum(len(rows) - int(np.count_nonzero(rows[_near(rows, dead)] == dead)) for rows, dead in held if len(rows))
+        return self._texts_with.setdefault(number, texts)
 
     def first_with(self, number: int) -> int:
         """The place of the first text that holds a word."""
