@@ -14,7 +14,7 @@ run() { # name, arguments of oreqa eval
 }
 run medquad-before beir --data "$data/retrieval/medquad" --split test --model $base
 [ -d "$work/medquad" ] || cp -r "$work/medquad-before/index" "$work/medquad"
-[ -f "$adapted/../report.json" ] || oreqa adapt --index "$work/medquad" --draw 2000 --answers 3 --round-trip 0.8 --json > "$work/adapt.json"
+[ -f "$adapted/../report.json" ] || oreqa adapt --index "$work/medquad" --anyway --draw 2000 --answers 3 --round-trip 0.8 --json > "$work/adapt.json"
 run medquad-after beir --data "$data/retrieval/medquad" --split test --model "$adapted"
 run selqa-before beir --data "$data/retrieval/selqa" --split test --model $base
 run selqa-after beir --data "$data/retrieval/selqa" --split test --model "$adapted"

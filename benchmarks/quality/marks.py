@@ -98,7 +98,14 @@ def adapted(folder: Path, with_marks: bool, draw: int) -> AdaptationReport:
     """Adapt an index, unless that is done; its report. The index has the trained encoder then, be it better or not."""
     kept = folder / "adapted" / "1" / "report.json"
     if not kept.is_file():
-        adapt_index(folder, marks=with_marks, draw=draw, seed=SEED, announce=lambda estimate: print(estimate, flush=True))
+        adapt_index(
+            folder,
+            marks=with_marks,
+            anyway=True,
+            draw=draw,
+            seed=SEED,
+            announce=lambda estimate: print(estimate, flush=True),
+        )
     of_run = AdaptationReport.load(kept)
     with Index.open(folder) as index:
         has_trained = index.settings.model == f"{of_run.folder}/retriever"

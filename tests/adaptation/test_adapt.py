@@ -19,8 +19,9 @@ pytestmark = [pytest.mark.train, pytest.mark.slow]
 
 from architectures import make_prompted_encoder  # noqa: E402
 
-from oreqa.adaptation import AdaptationReport, adapt, adapt_index, tuning  # noqa: E402
-from oreqa.adaptation.stages import ENCODE, GENERATE, MEASURE, NEGATIVES, TRAIN, Estimate  # noqa: E402
+from oreqa.adaptation import AdaptationReport, adapt, adapt_index, outlook, tuning  # noqa: E402
+from oreqa.adaptation.report import Outlook  # noqa: E402
+from oreqa.adaptation.stages import ENCODE, FORESEE, GENERATE, MEASURE, NEGATIVES, TRAIN, Estimate  # noqa: E402
 from oreqa.adaptation.work import Work  # noqa: E402
 from oreqa.answering import Answerer  # noqa: E402
 from oreqa.cli import app  # noqa: E402
@@ -50,6 +51,10 @@ class Disk(NamedTuple):
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    _make_small(monkeypatch)
+
+
+def _make_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tiny encoder reads letters: its passages are of few words, parts of sentences."""
     monkeypatch.setattr(candidates, "MIN_WORDS", 5)
     monkeypatch.setattr(candidates, "is_prose", bool)
@@ -71,7 +76,7 @@ def worse(before: object, after: object, seed: int) -> Difference:
 
 
 def run(kb: Path, **options: Any) -> AdaptationReport:
-    return adapt_index(kb, **{"round_trip": 0, "settings": SETTINGS, "significance": better, **options})
+    return adapt_index(kb, **{"round_trip": 0, "settings": SETTINGS, "significance": better, "anyway": True, **options})
 
 
 def test_a_better_encoder_is_published(kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,6 +123,81 @@ def test_an_encoder_that_is_not_better_is_not_used(kb: Path, tiny_generator: Pat
     assert not (kb / "adapted" / "1" / "classifier").exists()
     assert "this will take about" in result.stderr
     assert newest_generation(kb) == generation
+
+
+def test_an_encoder_that_is_not_behind_the_default_is_not_trained(
+    kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("oreqa.adaptation.adapt_index", partial(adapt_index, significance=worse), raising=False)
+    generation, command = newest_generation(kb), ["adapt", "--index", str(kb), "--generator", str(tiny_generator)]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("no gain is to be expected: passages of ")
+    assert result.stdout.endswith("train one nonetheless with --anyway\n")
+    assert newest_generation(kb) == generation
+    report = AdaptationReport.load(kb / "adapted" / "1" / "report.json")
+    assert report.outlook is not None
+    assert not report.outlook.expects_gain
+    assert report.outlook.questions > 0
+    assert (report.published, report.held_out, report.train_questions) == (False, None, 0)
+    assert report.seconds.keys() == {FORESEE}
+    assert {path.name for path in (kb / "adapted" / "1").iterdir()} == {"report.json", "retriever.toml", "started.json"}
+    as_json = json.loads(CliRunner().invoke(app, [*command, "--json"]).stdout)
+    assert as_json["outlook"]["questions"] == report.outlook.questions
+
+
+def test_an_encoder_that_is_behind_the_default_is_trained(kb: Path, tiny_generator: Path) -> None:
+    estimates: list[Estimate] = []
+    options = {"anyway": False, "announce": estimates.append}
+    report = run(kb, generator=tiny_generator, **options)
+    assert report.published
+    assert report.outlook is not None
+    assert report.outlook.expects_gain
+    assert [*estimates[0].seconds] == [FORESEE, *STAGES]
+    assert report.seconds.keys() == {FORESEE, *STAGES}
+    assert AdaptationReport.load(kb / "adapted" / "1" / "report.json") == report
+
+
+def test_the_default_encoder_is_not_trained(tmp_path: Path, tiny_generator: Path) -> None:
+    index_documents(tmp_path / "kb", LIVES)
+    command = ["adapt", "--index", str(tmp_path / "kb"), "--generator", str(tiny_generator)]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("no gain is to be expected: minilm-retriever has learned from people's questions")
+    assert "this will take" not in result.stderr
+    report = AdaptationReport.load(tmp_path / "kb" / "adapted" / "1" / "report.json")
+    assert report.outlook == Outlook(0, None)
+    assert not report.published
+
+
+@pytest.mark.parametrize("options", [{"marks": True}, {"classifier": "minilm-classifier"}])
+def test_nothing_is_foreseen_where_there_is_more_to_teach(
+    options: dict[str, Any], kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adapt, "_need_marks", lambda folder: [])
+    monkeypatch.setattr(adapt, "generate_questions", _interrupt)
+    estimates: list[Estimate] = []
+    with pytest.raises(KeyboardInterrupt):
+        run(kb, generator=tiny_generator, anyway=False, announce=estimates.append, **options)
+    assert FORESEE not in estimates[0].seconds
+
+
+def test_an_outlook_is_measured_once(kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {"generator": tiny_generator, "anyway": False}
+    monkeypatch.setattr(adapt, "tune_encoder", _interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        run(kb, **options)
+    monkeypatch.undo()
+    _make_small(monkeypatch)
+    monkeypatch.setattr(outlook, "generate_questions", _interrupt)
+    estimates: list[Estimate] = []
+    report = run(kb, announce=estimates.append, **options)
+    assert report.outlook is not None
+    assert FORESEE not in estimates[0].seconds
+
+
+def _interrupt(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
 
 
 def test_a_trained_classifier_re_ranks(

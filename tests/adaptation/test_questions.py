@@ -8,7 +8,7 @@ from oreqa.adaptation.questions import (
     build_tasks,
     heading_pairs,
     keyword_pairs,
-    marked_task,
+    one_task,
     split_marks,
 )
 from oreqa.core import Passage, Sentence
@@ -83,7 +83,7 @@ def test_half_of_the_marked_documents_are_learned_from() -> None:
     assert not {pair.question for pair in learned} & set(held_out.questions)
     assert not {pair.question for pair in measured} & {*train.questions, *held_out.questions}
     copy = replace(passages[0], document_key="copy")
-    task = marked_task([*passages, copy], [Pair("mark 0", passage_candidates(passages[0])[0])])
+    task = one_task([*passages, copy], [Pair("mark 0", passage_candidates(passages[0])[0])])
     assert (task.questions, task.gold) == (("mark 0",), ((0, 120),))
 
 

@@ -4,23 +4,35 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from oreqa.adaptation.measuring import answer_questions, classifier_gains, reciprocal_ranks, user_gains
+from oreqa.adaptation.outlook import FIRST_ANSWERS, FIRST_PASSAGES, foresee, has_learned
 from oreqa.adaptation.questions import (
     HELD_OUT_DOCUMENTS,
     build_tasks,
     heading_pairs,
     keyword_pairs,
-    marked_task,
+    one_task,
     split_marks,
 )
-from oreqa.adaptation.report import AdaptationReport, Compare, Gain, Significance
-from oreqa.adaptation.stages import ENCODE, GENERATE, MEASURE, NEGATIVES, TRAIN, TRAIN_CLASSIFIER, Estimate, Stages, estimate
+from oreqa.adaptation.report import AdaptationReport, Compare, Gain, Outlook, Significance
+from oreqa.adaptation.stages import (
+    ENCODE,
+    FORESEE,
+    GENERATE,
+    MEASURE,
+    NEGATIVES,
+    TRAIN,
+    TRAIN_CLASSIFIER,
+    Estimate,
+    Stages,
+    estimate,
+)
 from oreqa.adaptation.tuning import keep_calibration, tune_classifier, tune_encoder
 from oreqa.adaptation.work import FOLDER, Work, begin, finish, removed_if_refused, report_of_killed, run_state
 from oreqa.arguments import as_index_folder, as_path, count, share, text_list
@@ -69,6 +81,7 @@ def adapt_index(
     classifier: str | Path | None = None,
     questions: str | Path | None = None,
     marks: bool = False,
+    anyway: bool = False,
     draw: int = 2000,
     answers: int = 3,
     round_trip: float = 0.8,
@@ -88,6 +101,9 @@ def adapt_index(
     significantly fewer answers are right (p < 0.05). ``settings`` change the recipe of its training.
     With ``marks`` it also learns from half of what people marked in the index, by document, and the other half measures it,
     too: a certain gain there is enough to publish it, a certain loss too much.
+    Before, it asks about ``FIRST_PASSAGES`` passages. Unless the default encoder finds them better than the index's
+    (p < 0.05), no gain is to be expected, and nothing is trained: the report says so. Nor is one of the default encoder
+    itself. With ``anyway``, ``marks`` or a ``classifier`` this is left out.
     A ``classifier``, if one is named, is trained on the same pairs, and re-ranks the held-out questions' passages before and
     after. An index names no classifier: where you re-rank, pass ``INDEX/adapted/N/classifier``.
     ``announce`` is called before the work with an estimate of its time and disk. ``significance`` tests differences.
@@ -121,7 +137,18 @@ def adapt_index(
         work = begin(folder, arguments, of_run, classifier)
         write_jsonl(work.marks, map(mark_json, marked))  # what the index has later on changes nothing here
         with removed_if_refused(work), Index.open(work.original, device) as original:
-            report = _adapt(original, work, arguments, classifier, asked, settings, compare, device, announce, progress)
+            foresees = not (anyway or marks or classifier)
+            outlook = Outlook(0, None) if foresees and has_learned(original) else None
+            if outlook is None:
+                _check_room(_estimate(original, work, arguments, classifier is not None, foresees), work, announce)
+                if foresees and (work.outlook.is_file() or not work.questions.is_file()):
+                    with Stages(work.seconds)(FORESEE):
+                        outlook = foresee(work, original, arguments, compare, device, progress)
+            if outlook is None or outlook.expects_gain:
+                report = _adapt(original, work, arguments, classifier, asked, settings, compare, device, progress)
+                report = replace(report, outlook=outlook)
+            else:
+                report = _kept(original, work, outlook)
         write_json(work.measured, asdict(report))
         if report.published:
             take_encodings(work.trial, folder)
@@ -139,19 +166,17 @@ def _adapt(
     settings: Sequence[str],
     compare: Compare,
     device: str,
-    announce: Callable[[Estimate], None] | None,
     progress: Progress,
 ) -> AdaptationReport:
     """Generate questions, train on them, encode a copy of the index, and measure it before and after."""
     passages, seed = list(original.passages()), arguments["seed"]
     learned, measured = _marked_halves(work, passages)
-    _check_room(_estimate(original, passages, work, arguments, classifier is not None), work, announce)
     stages = Stages(work.seconds)
     if not work.questions.is_file():
         with stages(GENERATE):
             generate_questions(work.questions, index=original.folder, device=device, progress=progress, **arguments)
     train, held_out = _tasks(passages, work.questions, learned, original.settings.language)
-    tasks = [held_out, *([marked_task(passages, measured)] if measured else [])]
+    tasks = [held_out, *([one_task(passages, measured)] if measured else [])]
     if not work.pairs.is_file():
         with stages(NEGATIVES), show(progress, NEGATIVES, len(train.questions)) as advance:
             write_jsonl(work.pairs, map(pair_row, draw_negatives(train, original, seed, advance)))
@@ -188,6 +213,12 @@ def _adapt(
     return AdaptationReport(work.name, *counts, gains[0], of_classifier, of_user, published, stages.seconds, *of_marks)
 
 
+def _kept(original: Index, work: Work, outlook: Outlook) -> AdaptationReport:
+    """The report of an adaptation that is left out."""
+    count = original.counts()["passages"]
+    return AdaptationReport(work.name, count, 0, 0, None, {}, {}, False, Stages(work.seconds).seconds, outlook=outlook)
+
+
 def _need_marks(folder: Path) -> list[Mark]:
     """The marks of an index. Raises InputError if there are too few to learn from one half and measure the other."""
     marks = read_marks(folder)
@@ -219,10 +250,9 @@ def _check_room(expected: Estimate, work: Work, announce: Callable[[Estimate], N
         raise InputError(f"{work.folder}: {need}: free some, or move the index")
 
 
-def _estimate(
-    original: Index, passages: Sequence[Passage], work: Work, arguments: Mapping[str, Any], classifies: bool
-) -> Estimate:
+def _estimate(original: Index, work: Work, arguments: Mapping[str, Any], classifies: bool, foresees: bool) -> Estimate:
     """Time and disk that an adaptation still needs. Raises InputError if it would have too few questions to measure by."""
+    passages = list(original.passages())
     asked_about = min(arguments["draw"], sum(map(is_askable, passages)))
     questions = asked_about * arguments["answers"]
     if (measured := round(MOST_PASSING * questions / HELD_OUT_DOCUMENTS)) < FEWEST_QUESTIONS:
@@ -234,8 +264,10 @@ def _estimate(
     searched = [path.stat().st_size for path in require_generation(work.index).rglob("*")]
     encoded = [path.stat().st_size for path in work.index.glob(f"{ENCODINGS}*")]
     size = 2 * sum(searched) + sum(encoded)  # the trial's files and the next generation's are there at once
-    whole = estimate(original.encoder, passages, questions, by_rule, arguments["round_trip"] > 0, classifies, size)
-    results = {GENERATE: work.questions, NEGATIVES: work.pairs, TRAIN: work.retriever / "model.safetensors",
+    first = FIRST_ANSWERS * min(FIRST_PASSAGES, asked_about) if foresees else 0
+    whole = estimate(original.encoder, passages, questions, by_rule, arguments["round_trip"] > 0, classifies, size, first)
+    asked = work.questions if work.questions.is_file() else work.outlook
+    results = {FORESEE: asked, GENERATE: work.questions, NEGATIVES: work.pairs, TRAIN: work.retriever / "model.safetensors",
                TRAIN_CLASSIFIER: work.classifier / "run.json"}  # fmt: skip
     left = {stage: time for stage, time in whole.seconds.items() if not results.get(stage, work.measured).is_file()}
     if GENERATE in left and (unfinished := partial_file(work.questions)).is_file():

@@ -71,10 +71,13 @@ def split_marks(placed: Sequence[PlacedMark]) -> tuple[list[Pair], list[Pair]]:
     return halves
 
 
-def marked_task(passages: Sequence[Passage], pairs: Sequence[Pair]) -> ReqaTask:
-    """The questions of pairs over all ``passages``, each answered by every copy of its passage."""
+def one_task(passages: Sequence[Passage], pairs: Iterable[Pair]) -> ReqaTask:
+    """The questions of pairs over all ``passages``, each answered by every copy of its passage.
+
+    Pairs that stand in no passage, as after an edit, are left out.
+    """
     places, _ = _places(passages)
-    golds = {pair.question: tuple(places[pair.positive]) for pair in pairs}
+    golds = {pair.question: tuple(places[pair.positive]) for pair in pairs if pair.positive in places}
     return ReqaTask(tuple(passages), tuple(golds), tuple(golds.values()))
 
 

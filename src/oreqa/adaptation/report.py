@@ -52,6 +52,29 @@ Compare = Callable[[Sequence[float], Sequence[float]], Gain]
 
 
 @dataclass(frozen=True, slots=True)
+class Outlook:
+    """What can be expected of an adaptation: how hybrid search finds the passages that some ``questions`` were generated
+    from, by MRR with the index's encoder (``before``) and with the default one (``after``).
+
+    The default encoder has learned from people's questions, and generated ones have taught it nothing. An encoder that is
+    certainly behind it on these documents has something to learn. The default one itself is not measured: None.
+    """
+
+    questions: int
+    default: Gain | None
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> Outlook:
+        """From what ``asdict`` made of one."""
+        return cls(row["questions"], row["default"] and Gain.of_row(row["default"]))
+
+    @property
+    def expects_gain(self) -> bool:
+        """Whether the encoder is behind the default one by more than chance."""
+        return self.default is not None and self.default.is_certain
+
+
+@dataclass(frozen=True, slots=True)
 class AdaptationReport:
     """The size of an adaptation's data, and its gains.
 
@@ -61,14 +84,15 @@ class AdaptationReport:
     metrics of the user's questions, if there are any. ``marks`` is the MRR of the passages of the ``marks_measured`` marks,
     from which, unlike from the ``marks_learned``, nothing was learned; None without marks. ``published`` says whether the
     index uses the new encoder, which lies in ``folder`` inside the index's. ``seconds`` is what each stage took, in all runs
-    that were not killed in the middle of it.
+    that were not killed in the middle of it. ``outlook`` is what was expected, unless that was left out. If it was no
+    gain, nothing was trained, and ``held_out`` is None.
     """
 
     folder: str
     passages: int
     train_questions: int
     held_out_questions: int
-    held_out: Gain
+    held_out: Gain | None
     classifier: Mapping[str, Gain]
     user: Mapping[str, Gain]
     published: bool
@@ -76,15 +100,17 @@ class AdaptationReport:
     marks_learned: int = 0
     marks_measured: int = 0
     marks: Gain | None = None
+    outlook: Outlook | None = None
 
     @classmethod
     def load(cls, file: Path) -> AdaptationReport:
         """From the JSON that was made of one."""
         content: dict[str, Any] = read_json(file)
         user, classifier = (_gains(content[name]) for name in ("user", "classifier"))
-        marks = content.get("marks") and Gain.of_row(content["marks"])
-        held_out = Gain.of_row(content["held_out"])
-        return cls(**{**content, "held_out": held_out, "user": user, "classifier": classifier, "marks": marks})
+        held_out, marks = (content.get(name) and Gain.of_row(content[name]) for name in ("held_out", "marks"))
+        outlook = content.get("outlook") and Outlook.of_row(content["outlook"])
+        gains = {"held_out": held_out, "user": user, "classifier": classifier, "marks": marks}
+        return cls(**{**content, **gains, "outlook": outlook})
 
 
 def _gains(rows: Mapping[str, Any]) -> dict[str, Gain]:

@@ -16,8 +16,9 @@ from oreqa.index.encodings import encoder_input
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.weights import load_weights
 
-GENERATE, NEGATIVES, TRAIN, TRAIN_CLASSIFIER, ENCODE, MEASURE = (
-    "generating questions", "drawing negatives", "training", "training the classifier", "encoding passages", "measuring",
+FORESEE, GENERATE, NEGATIVES, TRAIN, TRAIN_CLASSIFIER, ENCODE, MEASURE = (
+    "asking first questions", "generating questions", "drawing negatives", "training", "training the classifier",
+    "encoding passages", "measuring",
 )  # fmt: skip
 """The stages, in their order; measuring comes before and after encoding."""
 
@@ -76,11 +77,13 @@ def estimate(
     round_trip: bool,
     classifies: bool,
     index_bytes: int,
+    first_questions: int = 0,
 ) -> Estimate:
     """Estimate an adaptation from the time that the ``encoder`` takes for some of the ``passages``.
 
     ``questions`` will be generated, and read for if there is a ``round_trip``; training has pairs ``by_rule``, too,
-    and a classifier learns, too, if it ``classifies``. ``index_bytes`` is what copies of the index will take.
+    and a classifier learns, too, if it ``classifies``. ``index_bytes`` is what copies of the index will take. Of
+    ``first_questions`` the outlook is made.
     """
     sample = [encoder_input(passage) for passage in passages[:: -(-len(passages) // TIMED_PASSAGES)]]
     encoder.encode_passages(sample[:1])  # the first call compiles the model
@@ -89,6 +92,7 @@ def estimate(
     each = (perf_counter() - begin) / len(sample)
     pairs = (PASSING * questions * (1 + 1 / KEYWORD_SHARE) + by_rule) * (1 - 1 / HELD_OUT_DOCUMENTS)
     seconds = {
+        **({FORESEE: (first_questions * ASKING + len(passages)) * each} if first_questions else {}),
         GENERATE: questions * (ASKING + READING * round_trip) * each,
         NEGATIVES: 1.5 * pairs * each,
         TRAIN: pairs * TRAINING * each,

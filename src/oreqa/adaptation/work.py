@@ -30,6 +30,7 @@ class Work:
     """The paths of an adaptation in its ``folder``, ``INDEX/adapted/N``.
 
     ``original`` and ``trial`` are copies of the index: as it was at the beginning, and to try the new encoder with.
+    ``first_questions`` are asked for the ``outlook``, of the index and of a copy with the default encoder, ``by_default``.
     ``trained`` is the trained encoder, ``retriever`` its mix with the one before. ``before`` and ``after`` hold the answers
     to the user's questions. ``started`` holds the adaptation's arguments, ``measured`` its gains until they are published,
     and ``report`` the same when it is finished. ``marks`` are those that it learns from and is measured by.
@@ -39,6 +40,8 @@ class Work:
         self.folder, self.index = folder, folder.parents[1]
         self.name = f"{FOLDER}/{folder.name}"
         self.original, self.trial = folder / "before-index", folder / "index"
+        self.first_questions, self.outlook = folder / "first-questions.jsonl", folder / "outlook.json"
+        self.by_default = folder / "default-index"
         self.questions, self.pairs = folder / "questions.jsonl", folder / "pairs.jsonl"
         self.recipe, self.trained, self.retriever = folder / "retriever.toml", folder / "trained", folder / "retriever"
         self.classifier_recipe, self.classifier = folder / "classifier.toml", folder / "classifier"
@@ -122,7 +125,7 @@ def removed_if_refused(work: Work) -> Iterator[None]:
 
 def finish(work: Work) -> None:
     """Remove what only the adaptation itself needed, and file its report, last."""
-    for path in (work.original, work.trial, work.trained, work.marks):
+    for path in (work.original, work.trial, work.trained, work.marks, work.first_questions, work.outlook):
         remove(path)
     for path in work.folder.glob("*.removed"):
         shutil.rmtree(path, ignore_errors=True)

@@ -14,9 +14,10 @@ from oreqa.cli.options import data_option, model_here_or_none, model_option
 from oreqa.cli.output import print_json, say
 from oreqa.cli.progress import duration
 from oreqa.cli.runs import runs
+from oreqa.defaults import DEFAULT_ENCODER
 
 if TYPE_CHECKING:
-    from oreqa.adaptation.report import AdaptationReport, Gain
+    from oreqa.adaptation.report import AdaptationReport, Gain, Outlook
     from oreqa.adaptation.stages import Estimate
 
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
             metavar="FILE", help="Your questions with answers (.csv, .tsv, .xlsx, .jsonl), measured before and after."
         ),
     ],
+    anyway=Annotated[bool, data_option("--anyway", help="Train even where no gain is to be expected.")],
     marks=Annotated[
         bool, data_option("--marks", help="Learn from half of the index's marks, too, by document; measure by the other.")
     ],
@@ -50,13 +52,18 @@ def adapt(report: AdaptationReport, index: Path, as_json: bool) -> None:
     """Train an index's encoder on its documents alone, and use it if it searches them better (needs the train extra).
 
     Questions are generated from the passages, the encoder learns from them, and questions about held-out documents measure
-    it. With --marks it also learns from what people marked. The index answers as before until all is done; an interrupted
-    run resumes when it is started again.
+    it. If the first few say that no gain is to be expected, nothing is trained. With --marks it also learns from what
+    people marked. The index answers as before until all is done; an interrupted run resumes when it is started again.
 
     [bold]oreqa adapt --index kb[/bold]
     """
     if as_json:
         print_json(asdict(report))
+        return
+    if report.outlook is not None:
+        say(_expected(report.outlook))
+    if report.held_out is None:
+        say(f"{index} keeps its encoder, and none was trained; train one nonetheless with --anyway")
         return
     say(f"learned from {report.train_questions:,} questions about {report.passages:,} passages")
     if report.marks_learned:
@@ -80,11 +87,24 @@ def adapt(report: AdaptationReport, index: Path, as_json: bool) -> None:
         say(f"the trained classifier, in {index}/{report.folder}/classifier, {_why_not(report.classifier)}")
 
 
+def _expected(outlook: Outlook) -> str:
+    """What can be expected of the adaptation, and why."""
+    if outlook.default is None:
+        return f"no gain is to be expected: {DEFAULT_ENCODER} has learned from people's questions what generated ones teach"
+    search, change = outlook.default, outlook.default.difference
+    return (
+        f"{'a gain' if outlook.expects_gain else 'no gain'} is to be expected: passages of {outlook.questions:,} generated "
+        f"questions have MRR {search.before:.1f} with this encoder, {search.after:.1f} with {DEFAULT_ENCODER} "
+        f"({100 * change.mean:+.1f}; {100 * change.low:.1f} to {100 * change.high:.1f}, p = {change.p:.4f})"
+    )
+
+
 def _why_kept(report: AdaptationReport) -> str:
     if lost := [name for name, gain in report.user.items() if gain.is_loss]:
         return f"the other loses in {', '.join(lost)} of your questions"
     if report.marks is not None and report.marks.is_loss:
         return "the other loses in marked questions"
+    assert report.held_out is not None
     if report.held_out.is_loss:
         return "the other loses in generated questions"
     gain = report.held_out.difference
