@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
@@ -200,11 +200,13 @@ def chosen_settings(folder: Path, settings: Settings | None, model: str | Path |
 
 @contextmanager
 def write_lock(folder: Path, doing: str = "writing this index", mode: int = 0o777) -> Iterator[None]:
-    """Create the folder, with this mode less the umask, and hold its lock.
+    """Create the folder, with this mode less the umask, and hold its lock. A new folder in which nothing was written goes
+    again if the block fails.
 
     Raises IndexStateError, which says what the other is ``doing``, if another process holds it, InputError if it cannot be
     created.
     """
+    is_new = not folder.exists()
     try:
         folder.mkdir(mode, parents=True, exist_ok=True)
         lock = lock_file(folder / "lock")
@@ -216,7 +218,14 @@ def write_lock(folder: Path, doing: str = "writing this index", mode: int = 0o77
         reason = f"it cannot be written ({error.strerror})"
         raise InputError(f"{folder}: {reason}; make it writable, or use a folder that is") from error
     with lock:
-        yield
+        try:
+            yield
+        except BaseException:
+            if is_new and [file.name for file in folder.iterdir()] == ["lock"]:
+                with suppress(OSError):  # another process may have come meanwhile, or the system keeps locked files
+                    (folder / "lock").unlink()
+                    folder.rmdir()
+            raise
 
 
 @contextmanager
