@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ import numpy as np
 import pytest
 
 from oreqa.core import UNITS, Document
-from oreqa.index import segments
+from oreqa.errors import IndexStateError
+from oreqa.index import segments, snapshot
 from oreqa.index.generations import newest_generation
 from oreqa.index.in_memory import index_documents
 from oreqa.index.memo import ENCODINGS
@@ -135,6 +137,31 @@ def test_a_memo_that_was_made_anew_numbers_its_words_anew(tmp_path: Path, settin
         file.unlink()
     index_documents(folder, first)
     assert_as_built_at_once(folder, [*DOCUMENTS, first], settings, tmp_path / "clean")
+
+
+def test_what_no_update_wrote_is_left_alone(tmp_path: Path, settings: Settings) -> None:
+    """A file manager's notes, and a copy that a person made, are no part of the index."""
+    folder = tmp_path / "kb"
+    index_documents(folder, DOCUMENTS, settings)
+    (first,) = segment_folders(folder)
+    (first / ".DS_Store").write_text("x")
+    shutil.copytree(first, first.with_name(f"{first.name} copy"))
+    hawk = Document("new", "New", "A hawk.")
+    index_documents(folder, hawk)
+    assert not list(segment_folders(folder)[0].glob(".*"))
+    assert_as_built_at_once(folder, [*DOCUMENTS, hawk], settings, tmp_path / "clean")
+
+
+def test_a_segment_that_is_removed_while_it_is_opened_is_missed(
+    tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "kb"
+    index_documents(folder, DOCUMENTS, settings)
+    index_documents(folder, Document("new", "New", "A hawk."))
+    shutil.rmtree(segment_folders(folder)[1])
+    monkeypatch.setattr(snapshot, "damaged_files", lambda generation, whole=True: [])  # it was there a moment ago
+    with pytest.raises(IndexStateError, match="missing"):
+        Index.open(folder)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from oreqa.arrays import Floats, Ids, Ints, Rows, check_whole
 from oreqa.core import UNITS, Unit
 from oreqa.index.bm25 import LivePostings, Postings, joined, mapped_postings, write_postings
 from oreqa.index.codes import Codes, inner_products, mapped_codes
-from oreqa.index.generations import link_file
+from oreqa.index.generations import link_file, read_manifest
 
 DEAD = "dead.npy"
 """The rows of the passages of a segment that count no longer: the one file that is not shared between generations."""
@@ -73,11 +73,16 @@ class Segment:
 
 
 def open_segments(generation: Path) -> list[Segment]:
-    """The segments of a generation, in the order of their passages, mapped into memory."""
-    return [_open(folder) for folder in sorted(generation.glob("segment-*"))]
+    """The segments that a generation's manifest names, in the order of their passages, mapped into memory.
+
+    What else lies in its folder is left alone. Raises IndexStateError or OSError if one is being removed.
+    """
+    files = read_manifest(generation)
+    names = sorted({name.partition("/")[0] for name in files if "/" in name})
+    return [_open(generation / name, f"{name}/{DEAD}" in files) for name in names]
 
 
-def _open(folder: Path) -> Segment:
+def _open(folder: Path, has_dead: bool) -> Segment:
     ids, sentences, owners = (
         np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r"))
         for name in ("passage_ids", "sentence_ids", "sentence_rows")
@@ -86,7 +91,7 @@ def _open(folder: Path) -> Segment:
     vectors = {unit: mapped_codes(folder / f"{unit}s.npy", counts[unit]) for unit in UNITS}
     words = {unit: LivePostings.of(mapped_postings(folder / f"{unit}s.words.npy", counts[unit])) for unit in UNITS}
     segment = Segment(folder.name, ids, sentences, owners, vectors, words)
-    return segment.without(np.load(folder / DEAD)) if (folder / DEAD).is_file() else segment
+    return segment.without(np.load(folder / DEAD)) if has_dead else segment
 
 
 def segment_of(
@@ -114,14 +119,13 @@ def link_segment(segment: Segment, before: Path, folder: Path) -> list[str]:
 
     Returns the names of the shared files in the generation.
     """
-    shared = []
-    for path in sorted((before / segment.name).iterdir()):
-        if path.name != DEAD:
-            link_file(path, folder / segment.name / path.name)
-            shared.append(f"{segment.name}/{path.name}")
+    dead_name = f"{segment.name}/{DEAD}"
+    shared = [name for name in read_manifest(before) if name.startswith(f"{segment.name}/") and name != dead_name]
+    for name in shared:
+        link_file(before / name, folder / name)
     if len(dead := segment.words["passage"].dead):
-        np.save(folder / segment.name / DEAD, dead)
-        check_whole(folder / segment.name / DEAD)
+        np.save(folder / dead_name, dead)
+        check_whole(folder / dead_name)
     return shared
 
 
