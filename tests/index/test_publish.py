@@ -117,6 +117,19 @@ def test_an_id_that_is_given_again_counts_once(tmp_path: Path, settings: Setting
         )
 
 
+def test_a_segment_of_which_less_than_half_counts_is_written_anew(tmp_path: Path, settings: Settings) -> None:
+    folder = tmp_path / "kb"
+    index_documents(folder, DOCUMENTS, settings)
+    index_documents(folder, DOCUMENTS[4:], prune=True)
+    (segment,) = segment_folders(folder)
+    assert len(np.load(segment / "passages.npy")) == 9
+    index_documents(folder, DOCUMENTS[5:], prune=True)
+    (segment,) = segment_folders(folder)
+    assert len(np.load(segment / "passages.npy")) == 4
+    assert not (segment / DEAD).exists()
+    assert_as_built_at_once(folder, DOCUMENTS[5:], settings, tmp_path / "clean")
+
+
 def test_damage_of_a_shared_segment_is_mended(tmp_path: Path, settings: Settings) -> None:
     folder = tmp_path / "kb"
     index_documents(folder, DOCUMENTS, settings)

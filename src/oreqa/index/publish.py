@@ -83,7 +83,8 @@ def build_search_files(
     ``before``. Raises MissingEncodingsError if passages must be encoded first."""
     rows = database.execute("SELECT id, encoding FROM passages ORDER BY id").fetchall()
     old, count = ([], 0) if before is None else _kept_of(before, rows, encodings)
-    segments = [*old, *_new_segment(database, rows[count:], encodings)]
+    segments = [segment if 2 * len(segment) >= len(segment.passage_ids) else merge_segments([segment]) for segment in old]
+    segments += _new_segment(database, rows[count:], encodings)
     while (begin := first_to_merge(list(map(len, segments)))) < len(segments):
         segments[begin:] = [merge_segments(segments[begin:])]
     shared: list[str] = []

@@ -2,7 +2,8 @@
 
 A generation holds its segments as folders, named by the id of their first passage, so that their order is that of the
 passages. An update adds one with what is new, shares the files of the others with the generation before, and notes beside
-them which of their passages count no longer. So that they stay few, segments of about one size become one as they gather.
+them which of their passages count no longer. So that they stay few, segments of about one size become one as they gather;
+one of which less than half counts is written anew without the rest.
 """
 
 from __future__ import annotations
