@@ -6,6 +6,7 @@ import errno
 import math
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,15 @@ Ids = NDArray[np.int64]
 
 Rows = NDArray[np.intp]
 """Positions in another array."""
+
+
+_READ = 1 << 20
+"""Files up to this size, in bytes, are read. Mapping one keeps it open, and a process may hold few files open."""
+
+
+def mapped_array(path: Path) -> NDArray[Any]:
+    """The array in an .npy file, mapped into memory unless it is small. A plain one: slices of a mapped one take long."""
+    return np.asarray(np.load(path, mmap_mode="r" if path.stat().st_size > _READ else None))
 
 
 def check_whole(path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import shutil
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -128,6 +129,19 @@ def test_a_segment_of_which_less_than_half_counts_is_written_anew(tmp_path: Path
     assert len(np.load(segment / "passages.npy")) == 4
     assert not (segment / DEAD).exists()
     assert_as_built_at_once(folder, DOCUMENTS[5:], settings, tmp_path / "clean")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts open files through /proc")
+def test_small_segments_keep_no_files_open(tmp_path: Path, settings: Settings) -> None:
+    """Systems allow a process 256 or 1,024, and a server answers from many indexes."""
+    folder, opened = tmp_path / "kb", Path("/proc/self/fd")
+    for number in range(3):
+        index_documents(folder, Document(f"{number}", "Owl", "It hoots."), settings)
+    before = len(list(opened.iterdir()))
+    with Index.open(folder) as index:
+        assert index.search("owl", mode="sparse")
+        assert len(segment_folders(folder)) == 3
+        assert len(list(opened.iterdir())) <= before + 1  # the documents
 
 
 def test_damage_of_a_shared_segment_is_mended(tmp_path: Path, settings: Settings) -> None:

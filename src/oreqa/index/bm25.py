@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from oreqa.arrays import Floats, Ints, Rows, check_whole
+from oreqa.arrays import Floats, Ints, Rows, check_whole, mapped_array
 from oreqa.index.lexical import Texts
 
 _SIZES = 4
@@ -70,7 +70,7 @@ def write_postings(postings: Postings, path: Path) -> None:
 
 def mapped_postings(path: Path, count: int) -> Postings:
     """Postings of ``count`` texts in a file, mapped into memory. Raises ValueError if they are of another number."""
-    every: Ints = np.asarray(np.load(path, mmap_mode="r"))
+    every: Ints = mapped_array(path)
     words, postings, texts, _ = every[: 2 * _SIZES].view("<i8").tolist()
     sizes = [2 * _SIZES, 2 * (words + 1), words, postings, postings, texts]
     if texts != count or min(sizes) < 0 or sum(sizes) != len(every):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oreqa.arrays import Floats
+from oreqa.arrays import Floats, mapped_array
 
 Codes = NDArray[np.void]
 """Stored vectors, ``[vectors]``: rows of a ``scale`` and ``codes``, as ``code_type`` describes them."""
@@ -45,7 +45,7 @@ def stored_codes(data: bytes, count: int) -> Codes:
 
 def mapped_codes(path: Path, count: int) -> Codes:
     """The codes in an .npy file, mapped into memory. Raises ValueError if they are not ``count``."""
-    rows: Codes = np.asarray(np.load(path, mmap_mode="r"))  # a plain array: slices of a mapped one take long
+    rows: Codes = mapped_array(path)
     if len(rows) != count:
         raise ValueError(f"{path} holds {len(rows)} vectors for {count} texts")
     return rows

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oreqa.arrays import Floats, Ids, Ints, Rows, check_whole
+from oreqa.arrays import Floats, Ids, Ints, Rows, check_whole, mapped_array
 from oreqa.core import UNITS, Unit
 from oreqa.index.bm25 import LivePostings, Postings, joined, mapped_postings, write_postings
 from oreqa.index.codes import Codes, inner_products, mapped_codes
@@ -84,10 +84,8 @@ def open_segments(generation: Path) -> list[Segment]:
 
 
 def _open(folder: Path, has_dead: bool) -> Segment:
-    ids, sentences, owners = (
-        np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r"))
-        for name in ("passage_ids", "sentence_ids", "sentence_rows")
-    )
+    names = ("passage_ids", "sentence_ids", "sentence_rows")
+    ids, sentences, owners = (mapped_array(folder / f"{name}.npy") for name in names)
     counts: dict[Unit, int] = {"passage": len(ids), "sentence": len(sentences)}
     vectors = {unit: mapped_codes(folder / f"{unit}s.npy", counts[unit]) for unit in UNITS}
     words = {unit: LivePostings.of(mapped_postings(folder / f"{unit}s.words.npy", counts[unit])) for unit in UNITS}
