@@ -90,10 +90,11 @@ class Snapshot:
             owners = [segment.owners() + start for segment, start in zip(segments, starts, strict=False)]
             self.sentence_rows = _together(owners, np.int32)
             self.empty = len(self.passage_ids) == 0
+            compounds = self._compounds()
             for unit in () if self.empty else UNITS:
                 self.vectors[unit] = StackedCodes(segments, unit)
                 parts = [segment.words[unit] for segment in segments]
-                self.bm25[unit] = Bm25(parts, *BM25_PARAMETERS[unit], self._compounds())
+                self.bm25[unit] = Bm25(parts, *BM25_PARAMETERS[unit], compounds)
 
     def _compounds(self) -> dict[int, list[int]]:
         """For the number of a word those of the compounds that it is a part of."""
