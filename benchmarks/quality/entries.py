@@ -1,10 +1,11 @@
-"""Entries of references: what the options of manual pages do, asked for by rule.
+"""Entries of references: what the options of manual pages do, and the defaults of settings, asked for by rule.
 
 Run:  OREQA_PRECISION=f32 python benchmarks/quality/entries.py --work runs/own
 
 The pages of restic, wget, zstd and nmap describe each option below its name. An answer is right if nine in ten of its words
-stand in the description as the page's source has it; that is read here by macros, not as oreqa reads it. Asked with the
-entries on other options ruled out, and without. Options that several pages have are left out.
+stand in the description as the page's source has it; that is read here by macros, not as oreqa reads it. Options of several
+pages are left out. unbound.conf(5) says of settings with a hyphen that their "default is" something: an answer is right
+if it begins with it, or has it as a word. Asked with the entries on others ruled out, and without.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import re
 import shutil
 import sys
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,9 @@ from oreqa.evaluation.metrics import paired_difference
 sys.path.append(str(Path(__file__).parents[1]))
 from common import report
 from support.debian import fetch
+
+Asked = tuple[str, str, str]
+"""A question, the page that it is asked of, and what is right."""
 
 SEED, PACKAGES = 0, ("restic", "wget", "zstd", "nmap")
 MARKUP = re.compile(r"\\f(?:\[[^]]*\]|\(..|.)|\\s-?\d|\\&")
@@ -86,19 +90,40 @@ def no_entries(question: str, texts: Sequence[tuple[str, str]]) -> list[list[Ran
     return [[] for _ in texts]
 
 
-def measure(pages: Path, folder: Path) -> dict[str, Any]:
-    places: defaultdict[str, list[tuple[Path, str]]] = defaultdict(list)
+def is_default(answers: list[Answer], default: str) -> bool:
+    answered = answers[0].text.lower().strip(' .,"') if answers else ""
+    return answered.startswith(default) or default in answered.split()
+
+
+def options_of(pages: Path) -> list[Asked]:
+    """What each option does that one page alone has."""
+    places: defaultdict[str, list[Asked]] = defaultdict(list)
     for page in sorted(pages.iterdir()):
         for option, description in descriptions(page).items():
-            places[option].append((page, description))
-    asked = [(option, *of_option[0]) for option, of_option in sorted(places.items()) if len(of_option) == 1]
+            places[option].append((f"What does {option} do?", page.name, description))
+    return [of_option[0] for _, of_option in sorted(places.items()) if len(of_option) == 1]
+
+
+def defaults_of(page: Path) -> list[Asked]:
+    """The default of each setting with a hyphen."""
+    text = MARKUP.sub("", gzip.open(page, "rt", encoding="utf-8").read()).replace("\\", "")
+    asked: dict[str, Asked] = {}
+    for name, said in re.findall(
+        r"^\.TP\n(?:\.B )?([a-z]\w*-[\w-]*): .*\n((?:.*\n)*?)(?=\.TP|\.SS|\.SH)", text, re.MULTILINE
+    ):
+        if default := re.search(r"default (?:is|value is)(?: to use)? \"?([\w./:-]*\w)", said, re.IGNORECASE):
+            asked.setdefault(name, (f"What is the default of {name}?", page.name, default[1].lower()))
+    return list(asked.values())
+
+
+def measure(asked: Sequence[Asked], right: Callable[[list[Answer], str], bool], folder: Path) -> dict[str, Any]:
     rights: dict[str, list[bool]] = {}
     figures: dict[str, dict[str, int]] = {}
     for run in ("without", "with"):
         without = patch("oreqa.answering.reading.other_entries", no_entries) if run == "without" else nullcontext()
         with without, Answerer.load(folder) as answerer:
-            replies = [answerer.ask(f"What does {name} do?", k=1, where={"path": page.name}) for name, page, _ in asked]
-        rights[run] = [is_right(reply, text) for reply, (*_, text) in zip(replies, asked, strict=True)]
+            replies = [answerer.ask(question, k=1, where={"path": page}) for question, page, _ in asked]
+        rights[run] = [right(reply, gold) for reply, (*_, gold) in zip(replies, asked, strict=True)]
         refused = sum(not answers for answers in replies)
         figures[run] = {"right": sum(rights[run]), "refused": refused, "wrong": len(asked) - sum(rights[run]) - refused}
     pairs = list(zip(rights["without"], rights["with"], strict=True))
@@ -113,7 +138,15 @@ def main() -> None:
     options = parser.parse_args()
     pages, folder = lay_out(options.work), options.work / "option-pages-index"
     index_files(folder, pages)
-    report("files/entries", measure(pages, folder))
+    manual, of_manual = options.work / "settings", options.work / "settings-index"
+    manual.mkdir(parents=True, exist_ok=True)
+    page = Path(shutil.copy(fetch("unbound", options.work) / "usr/share/man/man5/unbound.conf.5.gz", manual))
+    index_files(of_manual, manual)
+    figures = {
+        "options": measure(options_of(pages), is_right, folder),
+        "defaults": measure(defaults_of(page), is_default, of_manual),
+    }
+    report("files/entries", figures)
 
 
 if __name__ == "__main__":

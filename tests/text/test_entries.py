@@ -56,3 +56,24 @@ def test_a_heading_names_what_the_beginning_is_about() -> None:
         ["Default: yes"], [], ["mail_check\nHow often to look."]
     ]  # fmt: skip
     assert cut("What is the default of mime_forward?", decode, prose) == [[], []]
+
+
+SETTINGS = "infra-host-ttl: <seconds>\nDefault is 900.\n\nport: <port number>\nDefault is 53.\n\nNote:\nIt is a port."
+
+
+@pytest.mark.parametrize(
+    ("question", "excluded"),
+    [
+        ("How long is infra-host-ttl?", ["port: <port number>\nDefault is 53.\n\nNote:\nIt is a port."]),
+        ("What is the default of infra-host-ttl?", [SETTINGS[SETTINGS.index("port") :], "<seconds>"]),
+        ("What is the default of a well-known port?", []),  # no entry is about it
+        ("What is the default of port?", []),  # a word like others
+    ],
+)
+def test_settings_with_a_colon_are_entries(question: str, excluded: list[str]) -> None:
+    assert cut(question, ("Options", SETTINGS)) == [excluded]
+
+
+def test_long_lines_of_signs_take_no_time() -> None:
+    line = "a_" * 20_000
+    assert cut("What does --keep do?", ("Options", f"{line}\n\n--keep\nYes.\n\n{line}: <x>\nNo.")) == [[]]
