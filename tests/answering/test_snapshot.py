@@ -11,6 +11,7 @@ from tiny_models import make_fitted, make_model
 
 from oreqa.answering import Answerer, Reply
 from oreqa.arrays import Floats
+from oreqa.errors import IndexStateError
 from oreqa.index.change_encoder import change_encoder
 from oreqa.index.ingest import index_files
 from oreqa.index.scores import SCORES
@@ -93,3 +94,20 @@ def test_an_answer_is_calibrated_as_its_reply_says(kb: Path, fitted_reader: Path
         assert changing.calibration is None
     assert all(reply.calibrated for reply in before)
     assert numbers(during) == numbers(before)
+
+
+@pytest.mark.parametrize("ask", [Answerer.ask, Answerer.explain])
+def test_damage_that_is_met_after_the_search_is_named(
+    kb: Path, monkeypatch: pytest.MonkeyPatch, ask: Callable[..., object]
+) -> None:
+    def meet_damage(*_: object) -> None:
+        raise ValueError("no JSON")
+
+    with Answerer.load(kb, reader=None) as answerer:
+        monkeypatch.setattr("oreqa.answering.answerer.computed_answers", meet_damage)
+        with pytest.raises(ValueError, match="no JSON"):
+            ask(answerer, QUESTIONS[0])
+        with (answerer.index.snapshot().generation / "documents.db").open("ab") as file:
+            file.write(b"\0")
+        with pytest.raises(IndexStateError, match=r"documents\.db: this file of the index is missing or damaged"):
+            ask(answerer, QUESTIONS[0])

@@ -240,3 +240,11 @@ def test_the_dates_of_mails_are_compared_as_dates() -> None:
     older = leave("26", "a.eml", title="Leave", fields={"date": "Mon, 29 Jun 2026 10:00:00 +0000"})
     newer = leave("30", "b.eml", title="Leave", fields={"date": "Wed, 01 Jul 2026 09:00:00 +0200"})
     assert said(QUESTION, older, newer) == [("30", "", ""), ("26", "b.eml", "")]
+
+
+def test_sentences_that_share_nothing_but_their_answers_do_not_contradict_each_other() -> None:
+    whole = (
+        answer("Finish encoding early.", "Finish encoding early", "a.txt"),
+        answer("Send fewer labels.", "Send fewer labels", "b.txt"),
+    )
+    assert [contradicted for _, _, contradicted in said("What does it do?", *whole)] == ["", ""]

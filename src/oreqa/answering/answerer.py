@@ -205,7 +205,8 @@ class Answerer(OfOneProcess):
         """
         texts, k = question_list(questions), count(k, "the number of answers")
         snapshot = self.index.snapshot()  # hits, weights and calibration of a reply are of one state of the index
-        replies = self._replies(texts, k, where, threshold, snapshot)
+        with snapshot.reading():
+            replies = self._replies(texts, k, where, threshold, snapshot)
         if self._corrected is not None:
             replies = self._corrected.put_first(texts, replies, k, snapshot, conditions(where))
         return replies[0] if isinstance(questions, str) else replies
@@ -253,7 +254,8 @@ class Answerer(OfOneProcess):
             raise InputError("what a classifier re-ranked is not explained: load the answerer without hit_reranker")
         calibration = self._fitted_of(snapshot := self.index.snapshot())[1]
         threshold = choices.checked_threshold(threshold, calibration)
-        (reply,) = self._replies(question_list(question), EXPLAINED_ANSWERS, where, 0, snapshot)
+        with snapshot.reading():
+            (reply,) = self._replies(question_list(question), EXPLAINED_ANSWERS, where, 0, snapshot)
         unit: Unit = "sentence" if self.reader is None else "passage"
         asked = with_words(question, reply.respelt)
         hits = self.index.search(asked, EXPLAINED_HITS, mode="hybrid", unit=unit, where=where, snapshot=snapshot)

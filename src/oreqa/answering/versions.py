@@ -14,6 +14,7 @@ from oreqa.core import Passage
 from oreqa.text.dates import first_date, without_dates
 from oreqa.text.releases import NO_NAME, VersionOrder, version_order
 from oreqa.text.rows import row_cells
+from oreqa.text.stop_words import STOP_WORDS
 
 COMPARED_ANSWERS = 6
 """Answers to a question that are compared."""
@@ -117,6 +118,9 @@ def _are_like(first: Answer, second: Answer) -> bool:
     words = [_words(answer.sentence.text) for answer in (first, second)]
     differing = [set(words[0]) - set(words[1]), set(words[1]) - set(words[0])]
     answered = [set(_words(answer.text)) for answer in (first, second)]
+    shared = {word.lower() for word in set(words[0]).intersection(words[1]).difference(*answered)}
+    if not shared - STOP_WORDS:  # they say nothing of the same thing
+        return False
     inside = [words & answer for words, answer in zip(differing, answered, strict=True)]
     outside = [word for words, answer in zip(differing, answered, strict=True) for word in words - answer]
     return all(inside) and not any(map(_is_label, outside)) and len(outside) <= MAX_OTHER * min(map(len, words))
