@@ -4,7 +4,7 @@ import pytest
 
 from oreqa.text.entries import other_entries
 
-OPTIONS = "-l, --keep-last=N\nkeep some\n\n--keep=N\nkeep all, not with --keep-last\n\nProse in it.\n\n--user=U\n\n--password=P\nlog in"
+OPTIONS = "-l, --keep-last=N\nkeep some\n\n--keep=N\nkeep all, not with --keep-last\n\nProse in it.\n\n--user=U\n\n--password=P\nlog in\n\n--batch\n--no-batch\nask nothing"
 
 
 def cut(question: str, *texts: tuple[str, str]) -> list[list[str]]:
@@ -17,8 +17,9 @@ def cut(question: str, *texts: tuple[str, str]) -> list[list[str]]:
     [
         ("What does --keep-last do?", OPTIONS[: OPTIONS.index("--keep=N")]),
         ("What does --keep do?", OPTIONS[OPTIONS.index("--keep=N") : OPTIONS.index("--user")]),
-        ("What is --user?", OPTIONS[OPTIONS.index("--user") :]),
-        ("Do --password and --user belong together?", OPTIONS[OPTIONS.index("--user") :]),
+        ("What is --user?", OPTIONS[OPTIONS.index("--user") : OPTIONS.index("--batch")]),
+        ("Do --password and --user belong together?", OPTIONS[OPTIONS.index("--user") : OPTIONS.index("--batch")]),
+        ("What does --no-batch do?", OPTIONS[OPTIONS.index("--batch") :]),
     ],
 )
 def test_the_entries_that_a_question_names_are_kept(question: str, kept: str) -> None:

@@ -56,6 +56,10 @@ def _entries(heading: str, text: str) -> list[tuple[set[str], int, int]]:
     for match in _FIRST_LINE.finditer(text):
         if names := _names(match["line"]):
             start = match.start()
+            for line in text[match.end() :].splitlines()[1:]:
+                if not (beside := _names(line.strip())):
+                    break
+                names |= beside
             if starts and starts[-1][2]:
                 before, start, _ = starts.pop()
                 names |= before

@@ -33,6 +33,8 @@ def test_sections() -> None:
     ("body", "text"),
     [
         ('.TP\n.BR \\-a ", " \\-\\-all\nShow all.\n.TP\n.B \\-b\nBoth.', "-a, --all\nShow all.\n\n-b\nBoth."),
+        (".TP\n.B \\-\\-batch\n.TQ\n.B \\-\\-no\\-batch\nAsk nothing.", "--batch\n--no-batch\nAsk nothing."),
+        ('.IP "\\-a" 4\n.PD 0\n.IP "\\-\\-all" 4\n.PD\nShow all.\n.IP "\\-b" 4\nBoth.', "-a\n--all\nShow all.\n\n-b\nBoth."),
         (".IP \\-a 4\nAll.\n.IP\nMore.\n.IP \\(bu 2\nitem\n.PP\nEnd.", "-a\nAll.\nMore.\n- item\n\nEnd."),
         (".PP\n\\fB\\-t\\fR\n.RS 4\nThe type.\n.sp\nMore.\n.RE\n.PP\nEnd.", "-t\nThe type.\nMore.\n\nEnd."),
         ("Run:\n.nf\nls \\-l\n  \\(dq\n.fi\nEnd.", 'Run:\nls -l\n  "\n\nEnd.'),

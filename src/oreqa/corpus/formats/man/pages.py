@@ -17,7 +17,7 @@ from oreqa.errors import DocumentError
 
 _IS_PAGE = re.compile(rb"^[.'][ \t]*(?:TH|Dd|so)\b", re.MULTILINE)
 
-_MAX_TERM = 200
+_MAX_TERM, _SAID = 200, "</dt><dd>"
 _BULLETS = re.compile(r"[•*·o+–—-]|\\\(bu|")
 _PARAGRAPHS = frozenset(("PP", "P", "LP", "HP", "sp", "Sp", "SP", "bp", "ti", "in", "ce", "PD", "Pp"))
 _FONTS = {
@@ -142,7 +142,7 @@ class _Man:
             text = "".join(self._text)
             if not self._is_code and 0 < len(text.strip()) <= _MAX_TERM:  # a paragraph before what explains it
                 self._text.clear()
-                self._parts.append(f"<dl><dt>{text.strip()}</dt><dd>")
+                self._parts.append(f"<dl><dt>{text.strip()}{_SAID}")
                 self._in_list.append(True)
             else:
                 self._end_block()
@@ -182,7 +182,10 @@ class _Man:
         if _BULLETS.fullmatch(term.strip()):
             self._parts.append("<li>")
         else:
-            self._parts.append(f"<dt>{escape(term, quote=False)}</dt><dd>")
+            term = escape(term, quote=False)
+            if self._parts[-1].startswith("<dt>"):  # nothing is said of the name before: both are names of one thing
+                term = f"{self._parts.pop().removeprefix('<dt>').removesuffix(_SAID)}<br>{term}"
+            self._parts.append(f"<dt>{term}{_SAID}")
 
     def _end_list(self) -> None:
         if self._in_list[-1]:
