@@ -51,6 +51,7 @@ NOT_RUN = {
         'oreqa search "height of the tower" --index kb --rerank 20 --classifier BAAI/bge-reranker-base',
         'oreqa ask "How tall is the tower?" --index kb --reranker cross-encoder/ms-marco-MiniLM-L6-v2',
     ),
+    "needs the files of MRQA": ("oreqa data NewsQA.jsonl.gz",),
     "needs model2vec's distill extra": ("from model2vec.distill import distill",),
     "trains for minutes": (
         "oreqa train reader --recipe recipes/small/reader.toml --set data_root=data --set lora.rank=32 "

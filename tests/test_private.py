@@ -181,6 +181,7 @@ def test_every_command_without_training_sends_nothing(
         ),
         ("eval", "answers", "--predictions", out / "eval-openqa" / "predictions.json", "--gold", squad_file),
         ("compare", out / "eval-reqa", out / "eval-reqa"),
+        ("data", squad_file),
         ("check", "--index", kb),
         ("marks", "--index", kb, *readers),
         ("models", "show", "minilm-reader"),

@@ -96,5 +96,5 @@ def test_an_architecture_that_is_not_built_needs_a_graph_or_what_converts_it(
     assert [(folder / name).is_file() for name in ("onnx/model.onnx", "model.safetensors")] == [with_graph, not with_graph]
     monkeypatch.setattr("oreqa.models.listing.find_spec", lambda name: None)
     problem = describe_model("org/deberta", "hub", folder).problem
-    assert problem.startswith("" if with_graph else "oreqa does not build the model type 'deberta-v2'; to convert it, in")
+    assert problem.startswith("" if with_graph else "oreqa does not build the model type 'deberta-v2'; to convert it: pip")
     assert bool(problem) is not with_graph

@@ -60,11 +60,12 @@ def _value(kind: Any, limits: Sequence[Any]) -> str:
         return ", ".join(names)
     if get_origin(kind) is Literal:
         return ", ".join(get_args(kind))
+    if get_origin(kind) is tuple and Ellipsis not in get_args(kind):
+        return f"list of {len(get_args(kind))}"
     if get_origin(kind) is tuple:
         return f"list of {_value(get_args(kind)[0], ())}s"
     if get_origin(kind) in (Union, UnionType):
-        (kind,) = (part for part in get_args(kind) if part is not NoneType)
-        return _value(kind, limits)
+        return " or ".join(_value(part, limits) for part in get_args(kind) if part is not NoneType)
     bounds = {name: getattr(limit, name) for limit in limits for name in ("ge", "gt", "le") if hasattr(limit, name)}
     if "le" in bounds:
         return f"{_WORDS[kind]} {bounds['ge']} to {bounds['le']}"
