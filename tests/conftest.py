@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import huggingface_hub
+import huggingface_hub.constants  # tests change it before anything has loaded it
 import pytest
 from hub_server import Hub, serve_hub
 from tiny_models import make_fitted, make_generator, make_head, make_model
