@@ -221,8 +221,8 @@ def write_lock(folder: Path, doing: str = "writing this index", mode: int = 0o77
         try:
             yield
         except BaseException:
-            if is_new and [file.name for file in folder.iterdir()] == ["lock"]:
-                with suppress(OSError):  # another process may have come meanwhile, or the system keeps locked files
+            with suppress(OSError):  # the folder is gone, another process has come, or the system keeps locked files
+                if is_new and [file.name for file in folder.iterdir()] == ["lock"]:
                     (folder / "lock").unlink()
                     folder.rmdir()
             raise
