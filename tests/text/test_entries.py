@@ -75,6 +75,11 @@ def test_settings_with_a_colon_are_entries(question: str, excluded: list[str]) -
     assert cut(question, ("Options", SETTINGS)) == [excluded]
 
 
+def test_all_names_of_a_line_count_whatever_is_set_to_them() -> None:
+    text = "-n=NUM, --number=NUM\nhow many\n\n--size=N\nhow large, not with --number"
+    assert cut("What does --number do?", ("Options", text)) == [["--size=N\nhow large, not with --number"]]
+
+
 def test_long_lines_of_signs_take_no_time() -> None:
     line = "a_" * 20_000
     assert cut("What does --keep do?", ("Options", f"{line}\n\n--keep\nYes.\n\n{line}: <x>\nNo.")) == [[]]

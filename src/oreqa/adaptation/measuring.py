@@ -64,11 +64,7 @@ def classifier_gains(
 
 
 def reciprocal_ranks(
-    task: ReqaTask,
-    index: Index,
-    name: str,
-    progress: Progress,
-    classifier: CrossEncoder | None = None,
+    task: ReqaTask, index: Index, name: str, progress: Progress, classifier: CrossEncoder | None = None
 ) -> list[float]:
     """Each question's reciprocal rank: that of the first passage with an answer, by hybrid search; 0 beyond ``RANKED``.
 

@@ -31,6 +31,9 @@ _LONG_OPTION, _NUMBERED = re.compile(r"--[a-z].*"), re.compile(r"[A-Z]{2,}-\d[\d
 _AMOUNT = re.compile(r"\d+[A-Za-z]+")
 """A number with a unit or an ending, as 250GB or 1000th."""
 
+_VALUE = re.compile(r"=[^\s,]*")
+"""What is set to a name, as "=NUM"."""
+
 _SIGNS, _JOINED = re.compile(r"[\W_]+"), r"[\W_]*+"
 
 
@@ -64,7 +67,7 @@ def identifiers(question: str) -> list[str]:
 
 def all_names(line: str) -> set[str]:
     """The words of a line that names something, as ``identifiers`` compares them: l and keeplast of "-l, --keep-last=N"."""
-    return {_letters(token) for token in _TOKEN.findall(line.partition("=")[0])}
+    return {_letters(token) for token in _TOKEN.findall(_VALUE.sub("", line))}
 
 
 def holds_names(names: Sequence[str], text: str) -> bool:
