@@ -213,7 +213,7 @@ class Program:
         ended = run(lambda: command(*line), PATIENCE)
         counts[f"exit code {ended.code}"] += 1
         fault = _fault(ended, "--json" in line and "--help" not in line and "-h" not in line)
-        changed = line[0] in ("index", "fit", "adapt")
+        changed = line[0] in ("index", "remove", "fit", "adapt")
         if changed or rng.random() < 0.1:
             after = run(self._search, PATIENCE)
             if after.code or (not changed and after.out != self.found):

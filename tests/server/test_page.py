@@ -309,7 +309,10 @@ class TestPage:
 
     def test_a_long_question_is_whole_beside_its_source(self, page: Shop) -> None:
         page.browser.size(1280)
-        page.ask(warranty(page), question="How do I limit the bandwidth that rsync uses?")
+        page.ask(
+            warranty(page),
+            question="How do I limit the bandwidth that rsync uses " + "on the way to the other machine " * 3 + "?",
+        )
         page.browser.wait("document.querySelector('#source mark')")
         page.browser.wait("question.scrollHeight <= question.clientHeight && question.offsetHeight > 60")
 
