@@ -16,6 +16,7 @@ from typing import Any
 from oreqa.datasets.paragraphs import Paragraph, load_squad
 from oreqa.files import write_json
 from oreqa.models.names import find_model, model_fingerprint
+from oreqa.provenance import commit
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "results"
@@ -119,15 +120,6 @@ def mean_and_deviation(values: Sequence[float]) -> list[float]:
     return [round(statistics.mean(values), 2), round(statistics.stdev(values), 2) if len(values) > 1 else 0.0]
 
 
-def commit(*folders: Path) -> str:
-    """The commit of the checkout that holds the folders, with "-dirty" if files in them differ from it."""
-    git = ["git", "-C", str(folders[0])]
-    name = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
-    status = [*git, "status", "--porcelain", "--", *(str(folder.resolve()) for folder in folders)]
-    changed = subprocess.run(status, capture_output=True, text=True).stdout.strip()
-    return f"{name}-dirty" if changed else name or "unknown"
-
-
 def kept_folder(work: Path, *models: str | Path, settings: Sequence[object] = ()) -> Path:
     """The part of ``work`` that belongs to these models as they are now, and to these settings: what others have read is not
     taken for theirs."""
@@ -139,7 +131,7 @@ def kept_folder(work: Path, *models: str | Path, settings: Sequence[object] = ()
 
 def write_result(file: Path, result: Mapping[str, object]) -> None:
     """Write a benchmark's figures, with the commit of the code that was measured unless they name one."""
-    write_json(file, {"commit": commit(ROOT / "src", ROOT / "benchmarks"), **result})
+    write_json(file, {"commit": commit(ROOT / "src", ROOT / "benchmarks") or "unknown", **result})
 
 
 def report(name: str, result: Mapping[str, object]) -> None:

@@ -42,7 +42,7 @@ def shown(value: float | Sequence[float], seeds: int) -> str:
 def has_commit(figure: Figure, results: Path) -> bool:
     """Whether a file says which code gave its figures, and that code was committed."""
     content = json.loads((results / figure[0]).read_text(encoding="utf-8"))
-    return not str(content.get("commit", "-dirty")).endswith("-dirty")
+    return bool(re.fullmatch(r"[0-9a-f]{7,40}", str(content.get("commit"))))
 
 
 def line(row: Row, results: Path = RESULTS) -> str:

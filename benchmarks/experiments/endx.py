@@ -46,14 +46,14 @@ from oreqa.models.encoder.folder import read_encoder_folder
 from oreqa.models.graph.cache import cached_fingerprint
 from oreqa.models.model import load_session
 from oreqa.models.names import find_model
-from oreqa.provenance import data_hash
+from oreqa.provenance import commit, data_hash
 from oreqa.training.recipes import load_recipe
 from oreqa.training.records import train_recorded
 from oreqa.training.retriever.recipe import RetrieverRecipe
 from oreqa.training.retriever.train import train_retriever
 
 sys.path.append(str(Path(__file__).parents[1]))
-from common import RESULTS, ROOT, commit, mean_and_deviation, report
+from common import RESULTS, ROOT, mean_and_deviation, report
 from support.small_retrievers import METRICS, SETS, draw_pairs, figures, load_test, narrow_backbone, ranks_of
 
 RECIPES = Path(__file__).parents[2] / "recipes" / "small"

@@ -23,11 +23,11 @@ import numpy as np
 from oreqa.answer import Answer
 from oreqa.answering import Answerer
 from oreqa.files import read_jsonl
-from oreqa.provenance import data_hash
+from oreqa.provenance import commit, data_hash
 from oreqa.text.sentences import split_sentences
 
 sys.path.append(str(Path(__file__).parents[1]))
-from common import commit, report
+from common import report
 from support.asking import OURS, index
 from support.own_collections import lay_out
 

@@ -17,9 +17,10 @@ from collections import Counter
 from pathlib import Path
 
 from oreqa.datasets.questions import OpenQuestion
+from oreqa.provenance import commit
 
 sys.path.append(str(Path(__file__).parents[1]))
-from common import commit, report
+from common import report
 from support.asking import OURS, ask, index
 from support.debian import fetch
 

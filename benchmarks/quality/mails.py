@@ -26,9 +26,10 @@ from pathlib import Path
 
 from oreqa.datasets.paragraphs import Paragraph
 from oreqa.datasets.questions import OpenQuestion
+from oreqa.provenance import commit
 
 sys.path.append(str(Path(__file__).parents[1]))
-from common import commit, report, squad
+from common import report, squad
 from support.asking import OURS, ask, index
 from support.debian import fetch_source
 

@@ -18,10 +18,10 @@ from typing import Any
 from oreqa.datasets.questions import load_question_list
 from oreqa.evaluation.open_scores import JUDGED_PASSAGES, Prediction, grouped_metrics, refusal_metrics, score_replies
 from oreqa.evaluation.runs import QuestionResult
-from oreqa.provenance import data_hash
+from oreqa.provenance import commit, data_hash
 
 sys.path.append(str(Path(__file__).parents[1]))
-from common import commit, report
+from common import report
 from support.asking import OURS, ask, index, show
 from support.own_collections import EVERY, lay_out
 

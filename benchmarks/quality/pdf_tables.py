@@ -21,10 +21,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from oreqa.provenance import commit
 from oreqa.text.rows import row_cells
 
 sys.path.append(str(Path(__file__).parents[1]))
-from common import commit, report
+from common import report
 from support.asking import OURS
 from support.debian import fetch
 

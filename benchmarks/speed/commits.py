@@ -21,8 +21,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from oreqa.provenance import commit
+
 sys.path.append(str(Path(__file__).parents[1]))
-from common import ROOT, commit, write_result
+from common import ROOT, write_result
 from tiny_models import make_model
 
 QUESTIONS = ("Who was the first person treated with insulin?", "How much does the Eiffel Tower weigh?")

@@ -143,7 +143,7 @@ def run(part: str, checkout: Path, work: Path, index: Path) -> dict[str, Any]:
 
 def measure(sides: dict[str, Path], work: Path) -> dict[str, object]:
     """Both sides' figures."""
-    from common import commit
+    from oreqa.provenance import commit
 
     if not (work / "documents.json").is_file():
         gather(work)

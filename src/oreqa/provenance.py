@@ -1,10 +1,11 @@
-"""The inputs of a result: hashes of its data and settings, versions of its libraries."""
+"""The inputs of a result: hashes of its data and settings, the commit of its code, versions of its libraries."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import platform
+import subprocess
 from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -38,3 +39,29 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return installed
+
+
+def commit(*folders: Path) -> str | None:
+    """Return the short commit of the checkout that holds the folders, with "-dirty" if files in them differ from it.
+
+    None where git is not installed or tracks none of their files, as of a package in an environment inside a checkout.
+    """
+    paths = [str(folder.resolve()) for folder in folders]
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(folders[0]), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    try:
+        if not git("ls-files", "--", *paths):
+            return None
+        name = git("rev-parse", "--short", "HEAD")
+        return f"{name}-dirty" if git("status", "--porcelain", "--", *paths) else name
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def code_of_result() -> dict[str, Any]:
+    """Return the versions that results depend on, and the commit of this code where it is run from a checkout."""
+    name = commit(Path(__file__).parent)
+    return {**({"commit": name} if name else {}), "versions": versions()}

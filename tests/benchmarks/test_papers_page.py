@@ -66,8 +66,8 @@ def test_code_that_no_commit_holds_is_marked(script: ModuleType, results: Path) 
     assert "†" not in script.line(row, results)
     file = results / "endx" / "squad.json"
     content = json.loads(file.read_text())
-    for commit in ("f7c6adc-dirty", None):
-        file.write_text(json.dumps({**content, "commit": commit} if commit else {**content, "commit": "-dirty"}))
+    for commit in ("f7c6adc-dirty", "unknown", None):
+        file.write_text(json.dumps({**content, "commit": commit}))
         assert "±0.24† |" in script.line(row, results)
     del content["commit"]
     file.write_text(json.dumps(content))

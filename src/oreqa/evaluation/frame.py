@@ -16,7 +16,7 @@ from oreqa.files import resume_rows
 from oreqa.index.generations import newest_generation
 from oreqa.models.stored import pinned_name
 from oreqa.progress import Advance
-from oreqa.provenance import data_hash, fingerprint, versions
+from oreqa.provenance import code_of_result, data_hash, fingerprint
 
 
 class Evaluation:
@@ -86,7 +86,7 @@ class Evaluation:
             "model": pinned_name(model),
             "settings": {key: pinned_name(value) if isinstance(value, str) else value for key, value in settings.items()},
             "seconds": round(self.seconds, 2),
-            "versions": versions(),
+            **code_of_result(),
         }
         published = published_rows(summary["data_sha256"], len(results)) if self.task == "reqa" else ()
         write_report(self.out / "report.html", summary, results, published, figure, examples)

@@ -13,7 +13,7 @@ from oreqa.files import remove, write_json
 from oreqa.models.names import read_json_file
 from oreqa.models.stored import find_by_name, pinned_name
 from oreqa.progress import Progress, no_progress
-from oreqa.provenance import data_hash, versions
+from oreqa.provenance import code_of_result, data_hash
 from oreqa.training.checkpoints import checkpoints_of
 from oreqa.training.recipes import Recipe
 
@@ -31,7 +31,7 @@ def train_recorded(
     out: Path,
     progress: Progress = no_progress,
 ) -> dict[str, Any]:
-    """Train into ``out`` and write run.json, last: recipe, data hashes, versions, losses and wall time.
+    """Train into ``out`` and write run.json, last: recipe, data hashes, losses, wall time, commit and versions.
 
     Raises InputError if a data file is missing, the folder holds a finished model already, or the checkpoints of an
     interrupted run with other settings or data.
@@ -46,9 +46,9 @@ def train_recorded(
     started = {"recipe": recipe.model_dump(mode="json"), "data_sha256": hashes}
     _check_same_run(out, started)
     if os.environ.get("RANK", "0") != "0":  # of the processes under torchrun, the first saves the model and its record
-        return {**started, **train(recipe, out, progress), "versions": versions()}
+        return {**started, **train(recipe, out, progress), **code_of_result()}
     with _kept_with_checkpoints(out, started):
-        record = {**started, **train(recipe, out, progress), "versions": versions()}
+        record = {**started, **train(recipe, out, progress), **code_of_result()}
     write_json(out / "run.json", record)
     return record
 
