@@ -22,15 +22,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
-import torch
 from scipy.stats import ttest_ind
 
 from oreqa.datasets.load import load_training_pairs
@@ -39,7 +36,6 @@ from oreqa.datasets.reqa import ReqaTask, often_asked_numbers
 from oreqa.defaults import BASE_ENCODER
 from oreqa.evaluation.metrics import paired_difference
 from oreqa.files import read_jsonl, write_jsonl
-from oreqa.losses.alignment import PairVectors, alignment_loss
 from oreqa.mining import mine_negatives
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.encoder.folder import read_encoder_folder
@@ -55,6 +51,7 @@ from oreqa.training.retriever.train import train_retriever
 sys.path.append(str(Path(__file__).parents[1]))
 from common import RESULTS, ROOT, mean_and_deviation, report
 from support.small_retrievers import METRICS, SETS, draw_pairs, figures, load_test, narrow_backbone, ranks_of
+from support.teachers import Teacher, taught_by
 
 RECIPES = Path(__file__).parents[2] / "recipes" / "small"
 KEPT = RESULTS / "endx" / "ranks"
@@ -65,12 +62,12 @@ ENCODERS = ("bert", "gru", "lstm", "transformer", "rnn")
 class System:
     """Settings of an encoder's small recipe, which is ENDX with unit vectors; and the system that it is compared with.
 
-    With ``labels`` the labels teach instead of the cross-encoder: in all four terms each pair is its own and only neighbour.
+    Where the ``teacher`` is not the cross-encoder's geometry, support/teachers.py explains it.
     """
 
     rival: str | None
     settings: tuple[str, ...] = ()
-    labels: bool = False
+    teacher: Teacher = "geometry"
 
 
 ALONE = ("alignment=",)
@@ -98,11 +95,13 @@ CHANGES: dict[str, tuple[str, ...]] = {
     "gaussian": ("alignment.kernel=gaussian",),
     "printed": ("alignment.question_question=1e4", "alignment.answer_answer=1e4"),
     "labels": (),
+    "regression": (),
 }
 """What is changed in ENDX. ``unaligned`` trains the cross-encoder, but the dual encoder learns nothing from it; ``printed``
-has the paper's weights; ``labels`` is explained above."""
+has the paper's weights; ``labels`` and ``regression`` are other teachers."""
+TEACHERS: dict[str, Teacher] = {"labels": "labels", "regression": "regression"}
 SYSTEMS |= {
-    f"{base}_{name}": System(base, (*SYSTEMS[base].settings, *settings), name == "labels")
+    f"{base}_{name}": System(base, (*SYSTEMS[base].settings, *settings), TEACHERS.get(name, "geometry"))
     for base in ("endx", "endx_dot")
     for name, settings in CHANGES.items()
 }
@@ -130,18 +129,6 @@ def make_recipe(
     return load_recipe(RetrieverRecipe, file, settings + ([f"epochs={epochs}"] if epochs else []))
 
 
-@contextmanager
-def labels_teach() -> Iterator[None]:
-    """Lets alignments learn from the labels: each pair's own vectors are its only neighbours."""
-
-    def taught_by_labels(dual: PairVectors, cross: PairVectors, *rest: Any, **named: Any) -> torch.Tensor:
-        apart = 100 * torch.eye(len(cross.questions), device=cross.questions.device)
-        return alignment_loss(dual, PairVectors(apart, apart), *rest, **named)
-
-    with patch("oreqa.training.retriever.loss.alignment_loss", taught_by_labels):
-        yield
-
-
 def backbone() -> Encoder:
     """MiniLM before any training, which reads sentences alone, as the trained encoders do."""
     folder = replace(read_encoder_folder(find_model(BASE_ENCODER)), context="none")
@@ -149,7 +136,7 @@ def backbone() -> Encoder:
 
 
 def ensure_measured(
-    task: ReqaTask, recipe: RetrieverRecipe, labels: bool, facts: dict[str, Any], out: Path, file: Path
+    task: ReqaTask, recipe: RetrieverRecipe, teacher: Teacher, facts: dict[str, Any], out: Path, file: Path
 ) -> None:
     """Train and measure a model, and keep its ranks in ``file``, unless they are there."""
     facts = {**facts, "recipe": recipe.model_dump(mode="json", exclude={"data"})}
@@ -158,7 +145,7 @@ def ensure_measured(
             return
         raise SystemExit(f"{file}: it has the ranks of other pairs or settings; move or remove it")
     if not (out / "run.json").is_file():
-        with labels_teach() if labels else nullcontext():
+        with taught_by(teacher):
             train_recorded(train_retriever, recipe, out)
     record = json.loads((out / "run.json").read_text())
     hashes = {str(path): data_hash([Path(path)]) for path in recipe.data}
@@ -274,7 +261,7 @@ def main() -> None:
     for name, base, *settings in arguments.variant:
         if base not in SYSTEMS:
             parser.error(f"--variant {name} {base}: there is no such system")
-        systems[name] = System(base, (*SYSTEMS[base].settings, *settings), SYSTEMS[base].labels)
+        systems[name] = System(base, (*SYSTEMS[base].settings, *settings), SYSTEMS[base].teacher)
     work, name = arguments.work, arguments.set
     name += (f"_{arguments.width}_wide" if arguments.width else "") + ("_dev" if arguments.dev else "")
     work.mkdir(parents=True, exist_ok=True)
@@ -298,7 +285,7 @@ def main() -> None:
                     facts["negatives_sha256"] = data_hash([mined])
                 file = KEPT / f"{name}-{encoder}-{key}-{seed}.jsonl.gz"
                 out = work / f"{encoder}-{key}-{arguments.set}-{seed}"
-                ensure_measured(task, recipe, system.labels, facts, out, file)
+                ensure_measured(task, recipe, system.teacher, facts, out, file)
                 print(encoder, key, seed, figures(read_kept(file)[1]), flush=True)
     counts = {"pairs": len(pairs), "asked": len(task.questions), "candidates": task.candidates}
     counted = {**counts, "pairs_sha256": pairs_sha256, "backbone": before}
