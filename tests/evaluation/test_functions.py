@@ -220,8 +220,8 @@ def test_arguments_that_would_be_ignored_are_refused(
         evaluate_reqa(squad_file, tmp_path / "o", model=tiny, hit_reranker=tiny_classifier, rerank_hits=0)
     arguments: dict[str, Any] = {"reader": tiny_reader, "span_reranker": None}
     for more, message in (
-        ({"index": tmp_path / "kb"}, "leave index and rerank_hits out"),
-        ({"rerank_hits": 5}, "leave index and rerank_hits out"),
+        ({"index": tmp_path / "kb"}, "leave index, mode and rerank_hits out"),
+        ({"rerank_hits": 5}, "leave index, mode and rerank_hits out"),
         ({"passages": 7}, "leave passages and model out"),
         ({"model": "all-minilm-l6-v2x"}, "leave passages and model out"),
         ({"combine": {"retrieval": 0.5}}, "combine: retrieval would be ignored: gold passages are one a question"),

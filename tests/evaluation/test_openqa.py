@@ -7,6 +7,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from oreqa.cli import app
+from oreqa.core import MODES
+from oreqa.evaluation import evaluate_openqa
+from oreqa.evaluation.runs import load_run
+from oreqa.index.search import Index
 
 
 def run(*arguments: object) -> Result:
@@ -58,15 +62,38 @@ def test_eval_openqa(squad_file: Path, tiny: Path, tiny_reader: Path, tiny_reran
     assert "em" in run("compare", tmp_path / "a", tmp_path / "b").stdout
 
 
+def test_passages_are_read_that_a_mode_finds(squad_file: Path, tiny: Path, tiny_reader: Path, tmp_path: Path) -> None:
+    read: dict[str, list[list[str]]] = {}
+    for mode in MODES:
+        out = tmp_path / mode
+        evaluate_openqa(
+            squad_file, out, mode=mode, model=tiny, reader=tiny_reader, passages=2, draw=9, index=tmp_path / "kb"
+        )
+        run_of_mode = load_run(out)
+        assert run_of_mode.summary["settings"]["search"] == mode
+        assert run_of_mode.summary["mode"] == ("reader" if mode == "hybrid" else f"{mode}, reader")
+        rows = run_of_mode.questions.values()
+        read[mode] = [[hit["text"] for hit in row["top"]] for row in rows]
+        with Index.open(tmp_path / "kb") as index:
+            rankings = index.search([row["question"] for row in rows], 2, mode=mode, unit="passage")
+        assert read[mode] == [[hit.passage.text for hit in hits] for hits in rankings]
+    assert read["sparse"] != read["dense"]
+
+
 def test_bad_requests(squad_file: Path, tiny_reader: Path, tmp_path: Path) -> None:
     (tmp_path / "q.jsonl").write_text('{"question": "a", "answers": ["b"]}\n')
     (tmp_path / "e.json").write_text('{"data": []}')
+    content, unanswerable = json.loads(squad_file.read_text()), tmp_path / "unanswerable.json"
+    content["data"][0]["paragraphs"][0]["qas"][0] |= {"answers": [], "is_impossible": True}
+    unanswerable.write_text(json.dumps(content))
     common = ("eval", "openqa", "--reader", tiny_reader, "--reranker", "none", "--out", tmp_path / "o")
     for more, message in (
         (("--data", tmp_path / "q.jsonl"), "name the index to search"),
         (("--data", tmp_path / "q.jsonl", "--gold-passages"), "have no paragraphs"),
         (("--data", tmp_path / "e.json"), "no question with an answer"),
         (("--data", squad_file, "--null", "0"), "null needs gold passages"),
+        (("--data", squad_file, "--gold-passages", "--mode", "dense"), "without a search: leave index, mode and"),
+        (("--data", unanswerable, "--mode", "sparse"), "by the hybrid search: leave mode out"),
         (("--data", squad_file, "--combine", "speed=1"), "the weights are selection"),
         (("--data", squad_file, "--combine", "retrieval=x"), "write a number"),
     ):

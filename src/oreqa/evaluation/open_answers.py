@@ -14,7 +14,7 @@ from oreqa.answering.answerer import Answerer
 from oreqa.answering.combining import Combination, ScoredSpan
 from oreqa.answering.reading import read_answers
 from oreqa.answering.reranking import reranked_hits
-from oreqa.core import Passage
+from oreqa.core import Mode, Passage
 from oreqa.corpus.splitter import passage_head
 from oreqa.datasets.questions import OpenQuestion
 from oreqa.evaluation.figures import trust_figure
@@ -58,9 +58,9 @@ class ScoredPredictions:
         return [prediction.answers[0][0] if prediction.answers else "" for prediction in self.predictions]
 
 
-def search_passages(answerer: Answerer, questions: Sequence[str]) -> list[list[tuple[Passage, float]]]:
+def search_passages(answerer: Answerer, questions: Sequence[str], mode: Mode) -> list[list[tuple[Passage, float]]]:
     """The best passages of the collection with their scores, re-ranked if there is a re-ranker of hits."""
-    rankings = answerer.index.search(questions, max(answerer.passages, answerer.rerank_hits), mode="hybrid", unit="passage")
+    rankings = answerer.index.search(questions, max(answerer.passages, answerer.rerank_hits), mode=mode, unit="passage")
     if answerer.hit_reranker is not None:
         rankings = reranked_hits(answerer.hit_reranker, questions, rankings, answerer.rerank_hits)
     return [[(hit.passage, hit.score) for hit in hits[: answerer.passages]] for hits in rankings]

@@ -13,8 +13,8 @@ from oreqa.answering.choices import chosen_reranking
 from oreqa.answering.combining import Combination
 from oreqa.answering.reading import combination_of
 from oreqa.answering.reranking import load_hit_reranker
-from oreqa.arguments import count, is_number, kind_of
-from oreqa.core import Passage
+from oreqa.arguments import choice, count, is_number, kind_of
+from oreqa.core import MODES, Mode, Passage
 from oreqa.datasets.load import QuestionFile, load_question_file
 from oreqa.datasets.paragraphs import whole_passages
 from oreqa.datasets.questions import OpenQuestion
@@ -45,6 +45,7 @@ def evaluate_openqa(
     *,
     gold_passages: bool = False,
     passages: int = PASSAGES_TOP_K,
+    mode: Mode = "hybrid",
     reader: str | Path = DEFAULT_READER,
     span_reranker: str | Path | None = None,
     rerank_hits: int | None = None,
@@ -66,40 +67,38 @@ def evaluate_openqa(
     too. ``gold_passages`` reads each question's own paragraph instead; then ``null`` keeps SQuAD 2.0's unanswerable
     questions and refuses where the log-odds of the passage's answering are below it.
 
-    ``passages`` are read for each question, of which the ``hit_reranker`` may re-rank the ``rerank_hits`` best before; a
-    ``span_reranker`` of None leaves the reader's spans in their order. ``combine`` changes weights of the one score, as
-    ``{"reranking": 0.5}``. ``draw`` questions are drawn by ``seed``.
+    ``passages`` are read for each question, the best by ``mode``; a ``hit_reranker`` may re-rank the ``rerank_hits`` best
+    before. A ``span_reranker`` of None leaves the reader's spans in their order. ``combine`` changes weights of the one
+    score, as ``{"reranking": 0.5}``. ``draw`` questions are drawn by ``seed``.
 
     Writes the run's files and predictions.json to ``out`` and returns what metrics.json holds, metrics in percent. Answers
     are kept in ``out`` as they come: an interrupted run resumes when it is started again. Raises InputError for data that
     cannot be read, arguments that do not fit together, and an ``out`` that holds a finished run, a model or an index,
     ModelError for a model that cannot be loaded.
     """
+    choice(mode, MODES, "mode")
     passages, (hit_reranker, rerank_hits) = count(passages, "passages"), chosen_reranking(hit_reranker, rerank_hits)
     data, draw = Path(data), None if draw is None else count(draw, "draw")
     run = Evaluation("openqa", [data], out)
     null, changes = _threshold(null, gold_passages), weight_changes({} if combine is None else combine)
     settings, source = Settings(model=str(model)), load_question_file(data)
     if gold_passages:
-        _check_gold_passages(source, data, index, rerank_hits, passages, model)
+        _check_gold_passages(source, data, index, rerank_hits, passages, mode, model)
     _check_weights_are_used(changes, gold_passages, span_reranker is None)
     drawn, places, refuses = _draw_questions(source, data, draw, seed, null is not None or not gold_passages)
+    if refuses and mode != "hybrid":
+        raise InputError(f"{data}: its questions are answered as `oreqa ask` does, by the hybrid search: leave mode out")
     of_data = whole_passages(source.paragraphs, settings.language)
     models = Reader(reader, device=device), None if span_reranker is None else CrossEncoder(span_reranker, device=device)
     weights = replace(combination_of(*models), **changes)
-    loaded_hit_reranker = load_hit_reranker(hit_reranker, device)
+    scorer = load_hit_reranker(hit_reranker, device)
     run.start()
     answerer = None
     if not gold_passages:
         opened = _open_collection(data, of_data, index, run.out, settings, device, progress)
         settings, weights = opened.settings, replace(Answerer(opened, *models).combination, **changes)
         answerer = Answerer(
-            opened,
-            *models,
-            hit_reranker=loaded_hit_reranker,
-            rerank_hits=rerank_hits,
-            combination=weights,
-            passages=passages,
+            opened, *models, hit_reranker=scorer, rerank_hits=rerank_hits, combination=weights, passages=passages
         )
     families = {"encoder": answerer, "reader": reader, "reranker": span_reranker, "classifier": hit_reranker}
     of_run = {
@@ -107,6 +106,7 @@ def evaluate_openqa(
         "reader": str(reader),
         "reranker": "none" if span_reranker is None else str(span_reranker),
         "passages": passages,
+        "search": mode,
         "gold": gold_passages,
         "combination": asdict(weights),
         "null": null,
@@ -114,21 +114,22 @@ def evaluate_openqa(
         **reranking_settings(hit_reranker, rerank_hits),
         "precision": used_precision(device, *(name for name, used in families.items() if used is not None)),
     }
-    mode = "reader" if span_reranker is None else "reader + re-ranker"
+    stages = "reader" if span_reranker is None else "reader + re-ranker"
     if answerer is not None and refuses:
-        mode = f"asked, {mode}"
+        stages = f"asked, {stages}"
         check_documents(drawn, (passage.document_key for passage in answerer.index.passages()), data)
         of_run["threshold"] = answerer.calibration.threshold if answerer.calibration else None
         scored = ask_questions(run, answerer, drawn, of_run, progress)
     else:
         texts = [question.text for question in drawn]
-        evidence = [[(of_data[place], 0.0)] for place in places] if answerer is None else search_passages(answerer, texts)
+        of_question = [[(of_data[place], 0.0)] for place in places]
+        evidence = of_question if answerer is None else search_passages(answerer, texts, mode)
         scored = answer_from_passages(run, *models, weights, drawn, evidence, null, of_run["precision"], progress)
     write_json(run.out / "predictions.json", {q.id: text for q, text in zip(drawn, scored.first_answers, strict=True)})
     candidates = answerer.index.counts()["passages"] if answerer else len({of_data[place].text for place in places})
     return run.write(
         scored.results,
-        mode,
+        stages if mode == "hybrid" else f"{mode}, {stages}",
         settings.model,
         {**asdict(settings), **of_run},
         candidates=candidates,
@@ -148,13 +149,19 @@ def _threshold(null: float | None, gold_passages: bool) -> float | None:
 
 
 def _check_gold_passages(
-    source: QuestionFile, data: Path, index: str | Path | None, rerank_hits: int, passages: int, model: str | Path
+    source: QuestionFile,
+    data: Path,
+    index: str | Path | None,
+    rerank_hits: int,
+    passages: int,
+    mode: Mode,
+    model: str | Path,
 ) -> None:
     """Raise InputError for data without paragraphs, and for arguments that reading them would ignore."""
     if not source.paragraphs:
         raise InputError(f"{data}: its questions have no paragraphs to read as gold passages; search an index instead")
-    if index is not None or rerank_hits:
-        raise InputError("gold passages are read without a search: leave index and rerank_hits out")
+    if index is not None or rerank_hits or mode != "hybrid":
+        raise InputError("gold passages are read without a search: leave index, mode and rerank_hits out")
     if passages != PASSAGES_TOP_K or str(model) != DEFAULT_ENCODER:
         raise InputError("gold passages are one a question, and no encoder searches them: leave passages and model out")
 
