@@ -96,5 +96,5 @@ def test_a_passage_has_the_logit_of_the_window_that_selects_it_most() -> None:
         for n, (passage, logit) in enumerate(logits)
     ]
     total = math.log(math.exp(2.0) + math.exp(0.5))
-    scored = {span.start: span.score for span in mining._by_selection(spans)}
+    scored = {span.start: span.score for span in mining.by_selection(spans)}
     assert scored == pytest.approx({0: -1 + 2.0 - total, 1: -1 + 0.5 - total, 2: -1 + 2.0 - total})

@@ -14,7 +14,7 @@ from typing import Any
 from oreqa.datasets.tables import is_table, table_questions
 from oreqa.errors import InputError
 from oreqa.files import need, need_id, optional, read_jsonl
-from oreqa.text.answers import occurrences, pattern_occurrences
+from oreqa.text.answers import match_pattern, normalize_answer, occurrences, pattern_occurrences
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,13 @@ def answer_ranges(text: str, question: OpenQuestion) -> list[tuple[int, int]]:
     if question.pattern is not None:
         return pattern_occurrences(text, question.pattern)
     return sorted({span for answer in question.answers for span in occurrences(text, answer)})
+
+
+def is_exact(answer: str, question: OpenQuestion) -> bool:
+    """Whether an answer equals one of the question's after normalisation, or matches its pattern from its beginning."""
+    if question.pattern is not None:
+        return match_pattern(answer, question.pattern)
+    return normalize_answer(answer) in {normalize_answer(gold) for gold in question.answers}
 
 
 def _open_question(row: Mapping[str, Any], where: str, number: int) -> OpenQuestion:

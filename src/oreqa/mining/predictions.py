@@ -17,7 +17,7 @@ from oreqa.core import MODES, Mode, Span
 from oreqa.corpus.splitter import passage_head
 from oreqa.datasets.load import data_kind, load_question_file
 from oreqa.datasets.paragraphs import Paragraph, readable_title
-from oreqa.datasets.questions import OpenQuestion
+from oreqa.datasets.questions import OpenQuestion, is_exact
 from oreqa.defaults import DEFAULT_READER
 from oreqa.errors import InputError
 from oreqa.files import append_jsonl, byte_lines, drop_torn_line, need, need_id, read_jsonl
@@ -29,7 +29,6 @@ from oreqa.models.reader.reader import CHUNK, Reader
 from oreqa.paths import default_index
 from oreqa.progress import Progress, no_progress, show
 from oreqa.provenance import fingerprint
-from oreqa.text.answers import match_pattern, normalize_answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +141,7 @@ def _read(
     rows = []
     spans_by_question = reader.read([question.text for question in questions], texts, k=k)
     for question, passages, spans in zip(questions, texts, spans_by_question, strict=True):
-        best = (spans if reader.folder.shared else _by_selection(spans))[:k]
+        best = (spans if reader.folder.shared else by_selection(spans))[:k]
         rows.append(
             {
                 "id": question.id,
@@ -150,7 +149,7 @@ def _read(
                 "passages": passages,
                 "fingerprint": of_file,
                 "spans": [[span.passage_number, span.start, span.end, round(span.score, 4)] for span in best],
-                "right": _right(question, best),
+                "right": [is_exact(span.text, question) for span in best],
             }
         )
     return rows
@@ -174,12 +173,17 @@ def _retrieved(
         for best in bm25_passages(texts, [p.text for p in paragraphs], depth):
             yield [(readable_title(paragraphs[p].title), paragraphs[p].text) for p in best]
     elif index is not None:
-        for begin in range(0, len(texts), CHUNK):
-            for hits in index.search(texts[begin : begin + CHUNK], depth, mode=mode, unit="passage"):
-                yield [(passage_head(hit.passage.title, hit.passage.heading), hit.passage.text) for hit in hits]
+        yield from search_texts(index, texts, depth, mode)
 
 
-def _by_selection(spans: Sequence[Span]) -> list[Span]:
+def search_texts(index: Index, questions: Sequence[str], depth: int, mode: Mode) -> Iterator[list[Text]]:
+    """The ``depth`` best passages of an index for each question, as a reader takes them."""
+    for begin in range(0, len(questions), CHUNK):
+        for hits in index.search(questions[begin : begin + CHUNK], depth, mode=mode, unit="passage"):
+            yield [(passage_head(hit.passage.title, hit.passage.heading), hit.passage.text) for hit in hits]
+
+
+def by_selection(spans: Sequence[Span]) -> list[Span]:
     """Spans that were normalised inside their passage, scored with the log-probability of the passage, too, best first."""
     logits: dict[int, float] = {}
     for span in spans:  # a passage that was read in several windows has the logit of the one that selects it most
@@ -187,14 +191,6 @@ def _by_selection(spans: Sequence[Span]) -> list[Span]:
     total = float(np.logaddexp.reduce(list(logits.values()))) if logits else 0.0
     scored = [replace(span, score=span.score + logits[span.passage_number] - total) for span in spans]
     return sorted(scored, key=lambda span: -span.score)
-
-
-def _right(question: OpenQuestion, spans: Sequence[Span]) -> list[bool]:
-    """Which spans are an answer after normalisation, or match the pattern from their beginning."""
-    if question.pattern is not None:
-        return [match_pattern(span.text, question.pattern) for span in spans]
-    golds = {normalize_answer(answer) for answer in question.answers}
-    return [normalize_answer(span.text) in golds for span in spans]
 
 
 def load_predictions(path: Path) -> Iterator[ReaderPredictions]:

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from pathlib import Path
 
 import pytest
 from tiny_models import tokenizer_of
-from training_parts import examples_of, reader_recipe
+from training_parts import reader_recipe
 
 pytest.importorskip("torch")
 pytestmark = [pytest.mark.train, pytest.mark.slow]
@@ -14,7 +13,8 @@ pytestmark = [pytest.mark.train, pytest.mark.slow]
 from oreqa.datasets.load import load_paragraphs  # noqa: E402
 from oreqa.datasets.paragraphs import Gold, Paragraph, Question, is_held_out, save_squad, split_articles  # noqa: E402
 from oreqa.models.reader.inputs import ReaderInputs  # noqa: E402
-from oreqa.training.reader.examples import Drawing, Group, collate_groups, reader_groups  # noqa: E402
+from oreqa.training.reader.epochs import data_files, reader_groups  # noqa: E402
+from oreqa.training.reader.examples import Drawing, Group, collate_groups  # noqa: E402
 from oreqa.training.reader.recipe import ReaderRecipe  # noqa: E402
 
 
@@ -25,8 +25,9 @@ def groups_of(recipe: ReaderRecipe, inputs: ReaderInputs) -> list[Group]:
         distant=recipe.supervision == "distant",
         depth=recipe.depth,
     )
-    groups: list[Group] = examples_of(partial(reader_groups, drawing=drawing), recipe, inputs)
-    return groups
+    files = data_files(recipe.parts, inputs, drawing)
+    groups = reader_groups(recipe.parts, files, batch=recipe.optimiser.batch, seed=recipe.seed)
+    return [group.windowed() for group in groups]
 
 
 def decoded(model: Path, ids: list[int]) -> str:

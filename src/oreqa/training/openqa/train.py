@@ -14,7 +14,7 @@ import torch
 from oreqa.answering.combining import Combination, merge_equal_spans
 from oreqa.answering.reading import SPANS_TOP_K
 from oreqa.datasets.load import answered_questions
-from oreqa.datasets.questions import OpenQuestion
+from oreqa.datasets.questions import OpenQuestion, is_exact
 from oreqa.errors import InputError, ModelError
 from oreqa.index.scoring import best_sentences
 from oreqa.models.encoder.encoder import Encoder
@@ -27,7 +27,6 @@ from oreqa.models.reader.inputs import ReaderInputs, read_reader_folder
 from oreqa.models.reader.module import ReaderModel
 from oreqa.models.reader.reader import Reader
 from oreqa.progress import Progress, no_progress, show
-from oreqa.text.answers import match_pattern, normalize_answer
 from oreqa.training.backbone import (
     check_positions,
     embeddings_of,
@@ -236,7 +235,7 @@ class DevSet:
             combination = lambda_combination(weight, self.reranks)
             ranked = [merge_equal_spans(*of_question, combination) for of_question in zip(spans, retrieval, strict=True)]
             rows = zip(self.questions, ranked, strict=True)
-            right = sum(_is_right(question, best[0].span.text) for question, best in rows if best)
+            right = sum(is_exact(best[0].span.text, question) for question, best in rows if best)
             em.append(round(100 * right / len(texts), 2))
         return em
 
@@ -253,9 +252,3 @@ def write_lambda(em: Sequence[float], reranks: bool, out: Path) -> dict[str, Any
     weights = {"selection": chosen.selection, "retrieval": chosen.retrieval, "aggregate": chosen.aggregate}
     write_fitted(out / "reader" / FITTED, encoder=model_fingerprint(out / "retriever"), combination=weights)
     return {"lambda": LAMBDAS[best], "dev_em": [list(row) for row in zip(LAMBDAS, em, strict=True)]}
-
-
-def _is_right(question: OpenQuestion, answer: str) -> bool:
-    if question.pattern is not None:
-        return match_pattern(answer, question.pattern)
-    return normalize_answer(answer) in {normalize_answer(gold) for gold in question.answers}

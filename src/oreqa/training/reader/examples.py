@@ -13,14 +13,15 @@ from oreqa.datasets.paragraphs import Question, readable_title, split_articles
 from oreqa.mining.negatives import bm25_passages
 from oreqa.models.graph.windows import Tokens, Window, token_span
 from oreqa.models.reader.inputs import ReaderInputs
-from oreqa.progress import Advance, ignore
+from oreqa.progress import Advance
 from oreqa.text.answers import normalize_answer, occurrences
-from oreqa.training.batches import in_a_row, similar_length_batches
 from oreqa.training.loop import TensorBatch
 from oreqa.training.reader.recipe import DataPart
 
 AnswerSpans = tuple[int, list[tuple[int, int]]]
 """A passage's number, and the characters of the answers in it."""
+WindowSpans = tuple[Window, list[tuple[int, int]]]
+"""A window, and the tokens of the answers in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +31,18 @@ class Group:
     windows: list[Window]
     spans: list[list[tuple[int, int]]]
 
+    @classmethod
+    def of(cls, rows: Sequence[WindowSpans]) -> Group:
+        return cls([window for window, _ in rows], [spans for _, spans in rows])
+
     @property
-    def tokens(self) -> int:
-        return max(len(window.ids) for window in self.windows)
+    def size(self) -> tuple[int, int]:
+        """The tokens of the longest window, and the number of windows."""
+        return max(len(window.ids) for window in self.windows), len(self.windows)
+
+    def windowed(self) -> Group:
+        """Itself: it has its windows."""
+        return self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,28 +56,6 @@ class Drawing:
     depth: int
 
 
-def reader_groups(
-    parts: Sequence[DataPart], inputs: ReaderInputs, drawing: Drawing, *, batch: int, seed: int, advance: Advance = ignore
-) -> list[Group]:
-    """All groups of a run in the order in which they are seen: those of one epoch after those of another.
-
-    Those of an epoch are drawn by the seed and the epoch's number alone, in batches of similar length in random order.
-    """
-    files = [DataFile(part, inputs, drawing) for part in parts]
-    epochs = []
-    for epoch in range(max(part.epochs for part in parts)):
-        rng = random.Random(f"{seed} {epoch}")
-        drawn = [
-            group
-            for part, file in zip(parts, files, strict=True)
-            if epoch < part.epochs
-            for group in file.draw(part.questions, rng, advance)
-        ]
-        rng.shuffle(drawn)
-        epochs.append(similar_length_batches(drawn, lambda group: (group.tokens, len(group.windows)), batch, rng))
-    return in_a_row(epochs, batch)
-
-
 class DataFile:
     """A data file made ready: its paragraphs and questions as tokens, and the passages retrieved for each question."""
 
@@ -75,8 +63,8 @@ class DataFile:
         self._inputs, self._drawing = inputs, drawing
         self._paragraphs, _ = split_articles(load_paragraphs(part.file))
         self._normalized: dict[int, str] = {}
-        self._texts = _tokens(inputs, [paragraph.text for paragraph in self._paragraphs])
-        titles = _tokens(inputs, [readable_title(paragraph.title) for paragraph in self._paragraphs])
+        self._texts = tokens_of(inputs, [paragraph.text for paragraph in self._paragraphs])
+        titles = tokens_of(inputs, [readable_title(paragraph.title) for paragraph in self._paragraphs])
         self._titles: Sequence[Tokens | None] = titles if part.titles else [None] * len(titles)
         asked = [
             (place, question)
@@ -84,7 +72,7 @@ class DataFile:
             for question in paragraph.questions
             if part.asked == "all" or bool(question.answers) == (part.asked == "answerable")
         ]
-        self._asked = [(p, q, t) for (p, q), t in zip(asked, _tokens(inputs, [q.text for _, q in asked]), strict=True)]
+        self._asked = [(p, q, t) for (p, q), t in zip(asked, tokens_of(inputs, [q.text for _, q in asked]), strict=True)]
 
     def draw(self, questions: int | None, rng: random.Random, advance: Advance) -> list[Group]:
         """One epoch: a group for every question, or for as many as asked for, and the unanswerable ones."""
@@ -104,11 +92,11 @@ class DataFile:
             negative_passages = rng.sample(others, min(len(others), beside[i] + asked_alone[i]))
             wrong = [rng.choice(self._windows(tokens, p, [])) for p in negative_passages]
             if not question.answers:
-                groups.append(_group([rng.choice(self._windows(tokens, place, []))]))
+                groups.append(Group.of([rng.choice(self._windows(tokens, place, []))]))
             elif right:
-                groups.append(_group([rng.choice(right), *wrong[: beside[i]]]))
+                groups.append(Group.of([rng.choice(right), *wrong[: beside[i]]]))
             if asked_alone[i] and len(wrong) > beside[i]:
-                groups.append(_group(wrong[beside[i] :]))
+                groups.append(Group.of(wrong[beside[i] :]))
             advance(1)
         return groups
 
@@ -129,24 +117,25 @@ class DataFile:
             self._normalized[place] = f" {normalize_answer(self._paragraphs[place].text)} "
         return any(f" {normalize_answer(gold.text)} " in self._normalized[place] for gold in question.answers)
 
-    def _windows(
-        self, question: Tokens, place: int, spans: list[tuple[int, int]]
-    ) -> list[tuple[Window, list[tuple[int, int]]]]:
-        passage = self._texts[place]
-        tokens = [span for start, end in spans if (span := token_span(passage, start, end))]
-        rows = []
-        for window in self._inputs.windows(question, self._titles[place], passage):
-            shift = window.first - window.begin
-            inside = [(a + shift, b + shift) for a, b in tokens if a >= window.begin and b + shift < window.last]
-            rows.append((window, inside))
-        return rows
+    def _windows(self, question: Tokens, place: int, spans: list[tuple[int, int]]) -> list[WindowSpans]:
+        return windows_with_answers(self._inputs, question, self._titles[place], self._texts[place], spans)
 
 
-def _group(rows: Sequence[tuple[Window, list[tuple[int, int]]]]) -> Group:
-    return Group([window for window, _ in rows], [spans for _, spans in rows])
+def windows_with_answers(
+    inputs: ReaderInputs, question: Tokens, title: Tokens | None, passage: Tokens, spans: Sequence[tuple[int, int]]
+) -> list[WindowSpans]:
+    """The windows of a passage; ``spans`` are the characters of the answers in it."""
+    tokens = [span for start, end in spans if (span := token_span(passage, start, end))]
+    rows = []
+    for window in inputs.windows(question, title, passage):
+        shift = window.first - window.begin
+        inside = [(a + shift, b + shift) for a, b in tokens if a >= window.begin and b + shift < window.last]
+        rows.append((window, inside))
+    return rows
 
 
-def _tokens(inputs: ReaderInputs, texts: Sequence[str]) -> list[Tokens]:
+def tokens_of(inputs: ReaderInputs, texts: Sequence[str]) -> list[Tokens]:
+    """The tokens of each text."""
     tokens = inputs.tokenize(texts)
     return [tokens[text] for text in texts]
 
@@ -154,7 +143,7 @@ def _tokens(inputs: ReaderInputs, texts: Sequence[str]) -> list[Tokens]:
 def collate_groups(groups: Sequence[Group]) -> TensorBatch:
     """Padded tensors ``[G, P, T]`` of a batch, as ``losses.reading`` takes them."""
     passages = max(len(group.windows) for group in groups)
-    length = max(group.tokens for group in groups)
+    length = max(len(window.ids) for group in groups for window in group.windows)
     answers = max(max(len(spans) for spans in group.spans) for group in groups)
     shape = (len(groups), passages, length)
     ids, mask, types = (torch.zeros(shape, dtype=torch.long) for _ in range(3))

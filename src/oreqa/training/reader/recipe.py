@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from oreqa.core import Mode
 from oreqa.defaults import BASE_ENCODER
 from oreqa.models.reader.inputs import MAX_ANSWER_TOKENS
 from oreqa.training.losses import READER_LOSSES, OneOf
@@ -18,7 +19,7 @@ class DataPart(FilePart):
     """A file to train a reader on."""
 
     file: Path
-    """SQuAD or MRQA file, of which the held-out articles are passed over."""
+    """SQuAD or MRQA file, of which the held-out articles are passed over; with index, also a list of questions."""
     questions: Count | None = None
     """Questions drawn for each epoch; without it, all of them."""
     asked: Literal["all", "answerable", "unanswerable"] = "all"
@@ -34,13 +35,21 @@ class ReaderRecipe(LoraRecipe):
     """The model to begin with: a name or a folder."""
     data: Annotated[tuple[DataPart, ...], Field(min_length=1)]
     """The files to learn from."""
+    index: Path | None = None
+    """The index whose passages are read, for questions and for dev; without it, those of each question's own file."""
+    mode: Mode = "hybrid"
+    """How the index is searched: by vectors (dense), by BM25 (sparse), or by both (hybrid)."""
     dev_metric: Literal["em", "f1"] = "em"
-    """What is measured on dev, where each question is asked of its own paragraph: exact match, or F1 of the words."""
+    """What is measured on dev: exact match, or F1 of the words. Each question is asked of its own paragraph, or of passages
+    of the index."""
+    dev_passages: Count = 5
+    """Passages of the index that are read for each question of dev."""
     loss: Annotated[str, OneOf(READER_LOSSES)] = "shared"
     """Spans are normalised inside each passage (dpr), or over all passages of a question (shared); both learn to select the
     passage."""
     supervision: Literal["given", "distant"] = "given"
-    """The annotated offsets (given), or every occurrence of an answer in the passages that BM25 retrieves (distant)."""
+    """The annotated offsets (given), or every occurrence of an answer in the passages that BM25 or the index gives
+    (distant)."""
     negatives: NonNegative = 0.2
     """Mean number of retrieved passages without the answer beside the positive."""
     unanswerable: Share = 0.1
@@ -82,4 +91,10 @@ class ReaderRecipe(LoraRecipe):
     def _no_key_is_ignored(self) -> Self:
         retrieves = self.negatives > 0 or self.unanswerable > 0 or self.supervision == "distant"
         self._refuse_ignored("depth", retrieves, "negatives or unanswerable above 0, or supervision=distant")
+        self._refuse_ignored("mode", self.index is not None, "index")
+        self._refuse_ignored("dev_passages", self.index is not None and self.dev is not None, "index and dev")
+        if self.index is not None and self.supervision != "distant":
+            raise ValueError("no offsets are given in the passages of an index: set supervision=distant")
+        if self.index is not None and any(part.asked != "all" for part in self.data):
+            raise ValueError("questions with an answer are asked of an index: leave asked out")
         return self

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,24 +12,33 @@ import torch
 from torch import Tensor
 
 from oreqa.datasets.load import load_paragraphs
-from oreqa.datasets.paragraphs import Paragraph, Question, readable_title, split_articles
+from oreqa.datasets.paragraphs import readable_title, split_articles
+from oreqa.datasets.questions import OpenQuestion, is_exact
 from oreqa.errors import InputError
+from oreqa.index.search import Index
 from oreqa.losses.reading import ReaderLogits
+from oreqa.mining.predictions import by_selection
 from oreqa.models.graph.torch import TorchSession, silence_transformers
+from oreqa.models.graph.windows import Text
 from oreqa.models.names import READER, find_model, find_tokenizer
 from oreqa.models.reader.inputs import ReaderInputs, read_reader_folder
 from oreqa.models.reader.module import ReaderModel, read_groups
 from oreqa.models.reader.reader import Reader
 from oreqa.models.weights import load_weights
 from oreqa.progress import Progress, no_progress, show
-from oreqa.text.answers import f1_score, normalize_answer
+from oreqa.text.answers import f1_score
 from oreqa.training.backbone import check_positions, kept_separators, start_headed
 from oreqa.training.loop import EarlyStopping, TensorBatch
 from oreqa.training.lora import save_difference
 from oreqa.training.losses import READER_LOSSES
-from oreqa.training.reader.examples import Drawing, collate_groups, reader_groups
+from oreqa.training.reader.epochs import collate_drawn, data_files, reader_groups, retrieved_parts
+from oreqa.training.reader.examples import DataFile, Drawing
 from oreqa.training.reader.recipe import ReaderRecipe
+from oreqa.training.reader.retrieved import RetrievedPart, answerable_of, retrieve
 from oreqa.training.trainer import copy_tokenizer, dev_folder, evaluated, fit
+
+_SPANS = 20
+"""Best spans of a question's passages that are ranked with their passages on dev."""
 
 
 @silence_transformers()
@@ -52,14 +62,13 @@ def train_reader(recipe: ReaderRecipe, out: Path, progress: Progress = no_progre
         distant=recipe.supervision == "distant",
         depth=recipe.depth,
     )
-    with show(progress, "preparing questions") as advance:
-        groups = reader_groups(
-            recipe.parts, inputs, drawing, batch=recipe.optimiser.batch, seed=recipe.seed, advance=advance
-        )
+    asked, files = _read_data(recipe, inputs, drawing, progress)
+    with show(progress, "drawing passages") as advance:
+        groups = reader_groups(recipe.parts, files, batch=recipe.optimiser.batch, seed=recipe.seed, advance=advance)
     if not groups:
         raise InputError(
-            "there is nothing to learn from: the data asks nothing, no answer stands where it says, or all of its articles "
-            "are held out, as a tenth is by title"
+            "there is nothing to learn from: the data asks nothing, no answer stands where it says or in what is retrieved, "
+            "or all of its articles are held out, as a tenth is by title"
         )
     loss_of = READER_LOSSES[recipe.loss].of(recipe)
 
@@ -78,18 +87,19 @@ def train_reader(recipe: ReaderRecipe, out: Path, progress: Progress = no_progre
     record = fit(
         model,
         groups,
-        collate_groups,
+        collate_drawn,
         loss,
         optimiser=recipe.optimiser,
         seed=recipe.seed,
         out=out,
         progress=progress,
         save=None if recipe.lora is None else partial(save_difference, model, recipe.backbone),
-        early_stopping=dev_reading(recipe, model, tokenizer, out),
+        early_stopping=dev_reading(recipe, model, tokenizer, out, asked),
     )
     if recipe.lora is None:  # a difference has its base's
         copy_tokenizer(tokenizer.parent, out)
-    return record
+    unanswered = [file.unanswered for file in files if isinstance(file, RetrievedPart)]
+    return {**record, "unanswered": sum(unanswered)} if unanswered else record
 
 
 def _start(recipe: ReaderRecipe, backbone: Path) -> ReaderModel:
@@ -117,37 +127,73 @@ def _start(recipe: ReaderRecipe, backbone: Path) -> ReaderModel:
     return model
 
 
-def dev_reading(recipe: ReaderRecipe, model: ReaderModel, tokenizer: Path, out: Path) -> EarlyStopping | None:
-    """EM or F1 of the reader as it is on the recipe's dev set, if it has one."""
-    if recipe.dev_file is None:
+def _read_data(
+    recipe: ReaderRecipe, inputs: ReaderInputs, drawing: Drawing, progress: Progress
+) -> tuple[list[DevQuestion], list[DataFile | RetrievedPart]]:
+    """The questions of dev, none without it, and the files to learn from, asked of the index if there is one."""
+    if recipe.index is None:
+        asked = [] if recipe.dev_file is None else _of_own_paragraphs(recipe.dev_file)
+        return asked, data_files(recipe.parts, inputs, drawing)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    with Index.open(recipe.index, device) as index, show(progress, "searching") as advance:
+        parts = retrieved_parts(recipe.parts, index, recipe.mode, inputs, drawing, advance)
+        if recipe.dev_file is None:
+            return [], parts
+        questions = answerable_of(recipe.dev_file, held_out=True)
+        texts = retrieve(index, questions, recipe.dev_passages, recipe.mode, advance)
+    return list(map(DevQuestion, questions, texts)), parts
+
+
+def dev_reading(
+    recipe: ReaderRecipe, model: ReaderModel, tokenizer: Path, out: Path, asked: Sequence[DevQuestion]
+) -> EarlyStopping | None:
+    """EM or F1 of the reader as it is on the questions of dev, if there are any."""
+    if not asked:
         return None
-    asked = _dev_questions(recipe.dev_file)
 
     def measure() -> float:
         with evaluated(model, recipe.optimiser.precision) as device:
             folder = read_reader_folder(dev_folder(model, tokenizer, out))
-            return _accuracy(Reader.of(folder, TorchSession(model, str(device))), asked, recipe.dev_metric)
+            return dev_accuracy(Reader.of(folder, TorchSession(model, str(device))), asked, recipe.dev_metric)
 
     return EarlyStopping(recipe.dev_metric, measure, recipe.patience)
 
 
-def _dev_questions(file: Path) -> list[tuple[Question, Paragraph]]:
+@dataclass(frozen=True, slots=True)
+class DevQuestion:
+    """A question of dev, and the passages that are read for it."""
+
+    question: OpenQuestion
+    passages: Sequence[Text]
+
+
+def _of_own_paragraphs(file: Path) -> list[DevQuestion]:
     """The answered questions of a file's held-out articles, each with its paragraph."""
-    paragraphs = split_articles(load_paragraphs(file))[1]
-    asked = [(question, paragraph) for paragraph in paragraphs for question in paragraph.questions if question.answers]
+    asked = [
+        DevQuestion(
+            OpenQuestion(question.id, question.text, tuple(gold.text for gold in question.answers)),
+            [(readable_title(paragraph.title), paragraph.text)],
+        )
+        for paragraph in split_articles(load_paragraphs(file))[1]
+        for question in paragraph.questions
+        if question.answers
+    ]
     if not asked:
         raise InputError(f"{file}: its held-out articles, a tenth by title, answer no question; name another dev")
     return asked
 
 
-def _accuracy(reader: Reader, asked: Sequence[tuple[Question, Paragraph]], metric: str) -> float:
-    """EM or F1, in percent, of the reader's best span for each question in its own paragraph."""
-    texts = [[(readable_title(paragraph.title), paragraph.text)] for _, paragraph in asked]
-    total = 0.0
-    for (question, _), spans in zip(asked, reader.read([question.text for question, _ in asked], texts, k=1), strict=True):
-        answer = spans[0].text if spans else ""
-        if metric == "f1":
-            total += max(f1_score(answer, gold.text) for gold in question.answers)
+def dev_accuracy(reader: Reader, asked: Sequence[DevQuestion], metric: str) -> float:
+    """EM or F1, in percent, of the reader's best span for each question."""
+    total, several = 0.0, any(len(of_dev.passages) > 1 for of_dev in asked)
+    spans_by_question = reader.read(
+        [of_dev.question.text for of_dev in asked], [of_dev.passages for of_dev in asked], k=_SPANS if several else 1
+    )
+    for of_dev, spans in zip(asked, spans_by_question, strict=True):
+        best = by_selection(spans) if several and not reader.folder.shared else spans
+        answer, question = best[0].text if best else "", of_dev.question
+        if metric == "f1" and question.pattern is None:
+            total += max(f1_score(answer, gold) for gold in question.answers)
         else:
-            total += normalize_answer(answer) in {normalize_answer(gold.text) for gold in question.answers}
+            total += is_exact(answer, question)
     return round(100 * total / len(asked), 2)

@@ -1,0 +1,140 @@
+"""Questions asked of an index: a reader learns from the passages that are retrieved for them (Karpukhin et al. 2020).
+
+Passages are tokenised once, and windows of what an epoch draws are made batch by batch: the passages of all epochs would not
+fit into memory.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from oreqa.core import Mode
+from oreqa.datasets.load import answered_questions
+from oreqa.datasets.questions import OpenQuestion, answer_ranges
+from oreqa.errors import InputError
+from oreqa.index.search import Index
+from oreqa.mining.predictions import search_texts
+from oreqa.models.graph.windows import Text, Tokens
+from oreqa.models.reader.inputs import ReaderInputs
+from oreqa.progress import Advance
+from oreqa.training.reader.examples import AnswerSpans, Drawing, Group, WindowSpans, tokens_of, windows_with_answers
+from oreqa.training.reader.recipe import DataPart
+
+_SPECIAL_TOKENS = 6
+"""Tokens that stand between the texts of a window, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question: its tokens, the passages that hold an answer, with its characters, and those that hold none."""
+
+    tokens: Tokens
+    positives: list[AnswerSpans]
+    others: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievedGroup:
+    """The passages that an epoch drew for a question; of a ``positive`` one the window is drawn by ``seed``."""
+
+    part: RetrievedPart = field(repr=False)
+    number: int
+    positive: AnswerSpans | None
+    negatives: tuple[int, ...]
+    seed: float
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """The tokens of the longest window, and the number of windows."""
+        places = [*self.negatives, *([self.positive[0]] if self.positive else [])]
+        return max(self.part.length(self.number, place) for place in places), len(places)
+
+    def windowed(self) -> Group:
+        """The windows with the tokens of the answers."""
+        return self.part.group(self)
+
+
+def retrieve(index: Index, questions: Sequence[OpenQuestion], depth: int, mode: Mode, advance: Advance) -> list[list[Text]]:
+    """The ``depth`` best passages for each question."""
+    retrieved = []
+    for texts in search_texts(index, [question.text for question in questions], depth, mode):
+        retrieved.append(texts)
+        advance(1)
+    return retrieved
+
+
+class RetrievedPart:
+    """A file's questions made ready: as tokens, with the ``depth`` passages that the index gives for each.
+
+    Answers are looked for in all of them (distant supervision). ``unanswered`` counts the questions whose passages hold
+    none. Raises InputError for a file that holds no question with an answer.
+    """
+
+    def __init__(
+        self, part: DataPart, index: Index, mode: Mode, inputs: ReaderInputs, drawing: Drawing, advance: Advance
+    ) -> None:
+        self._inputs, self._drawing = inputs, drawing
+        questions = answerable_of(part.file)
+        retrieved = retrieve(index, questions, drawing.depth, mode, advance)
+        numbers = {text: number for number, text in enumerate(dict.fromkeys(t for texts in retrieved for t in texts))}
+        self._texts = tokens_of(inputs, [text for _, text in numbers])
+        titles = tokens_of(inputs, [title for title, _ in numbers])
+        self._titles: Sequence[Tokens | None] = titles if part.titles else [None] * len(titles)
+        self._asked = []
+        tokens = tokens_of(inputs, [question.text for question in questions])
+        for question, of_question, texts in zip(questions, tokens, retrieved, strict=True):
+            ranges = {numbers[text]: answer_ranges(text[1], question) for text in texts}
+            positives = [(place, spans) for place, spans in ranges.items() if spans]
+            self._asked.append(_Asked(of_question, positives, [place for place, spans in ranges.items() if not spans]))
+        self.unanswered = sum(not asked.positives for asked in self._asked)
+
+    def draw(self, questions: int | None, rng: random.Random, advance: Advance) -> list[RetrievedGroup]:
+        """One epoch: for every question, or for as many as asked for, one passage with an answer and others without; and
+        the others alone for the share of ``unanswerable``."""
+        drawing, groups = self._drawing, []
+        for number in rng.sample(range(len(self._asked)), min(questions or len(self._asked), len(self._asked))):
+            asked = self._asked[number]
+            asked_alone = rng.random() < drawing.unanswerable
+            beside = int(drawing.negatives) + (rng.random() < drawing.negatives % 1)
+            wrong = rng.sample(asked.others, min(len(asked.others), beside + asked_alone))
+            positive = next(
+                filter(lambda p: self._right(number, p), rng.sample(asked.positives, len(asked.positives))), None
+            )
+            if positive is not None:
+                groups.append(RetrievedGroup(self, number, positive, tuple(wrong[:beside]), rng.random()))
+            if asked_alone and len(wrong) > beside:
+                groups.append(RetrievedGroup(self, number, None, tuple(wrong[beside:]), rng.random()))
+            advance(1)
+        return groups
+
+    def length(self, number: int, place: int) -> int:
+        """The tokens of a question with a passage, at most those of a window."""
+        title = self._titles[place]
+        texts = (self._asked[number].tokens, self._texts[place], *([title] if title else []))
+        return min(self._inputs.max_tokens, sum(len(tokens.ids) for tokens in texts) + _SPECIAL_TOKENS)
+
+    def group(self, drawn: RetrievedGroup) -> Group:
+        """A window of each passage, the first with an answer if there is a positive one."""
+        rng = random.Random(drawn.seed)
+        rows = [rng.choice(self._right(drawn.number, drawn.positive))] if drawn.positive else []
+        rows += [rng.choice(self._windows(drawn.number, (place, []))) for place in drawn.negatives]
+        return Group.of(rows)
+
+    def _right(self, number: int, positive: AnswerSpans) -> list[WindowSpans]:
+        """The windows with an answer, which tokens may be cut out of."""
+        return [(window, spans) for window, spans in self._windows(number, positive) if spans]
+
+    def _windows(self, number: int, of_passage: AnswerSpans) -> list[WindowSpans]:
+        place, spans = of_passage
+        return windows_with_answers(self._inputs, self._asked[number].tokens, self._titles[place], self._texts[place], spans)
+
+
+def answerable_of(file: Path, held_out: bool = False) -> list[OpenQuestion]:
+    """A file's questions with an answer. Raises InputError if there are none."""
+    questions = answered_questions(file, held_out)
+    if not questions:
+        raise InputError(f"{file}: it holds no question with an answer")
+    return questions
