@@ -319,6 +319,13 @@ def follow_ups(axes: Axes) -> None:
     axes.set(xlabel="follow-up questions that are answered right (%)", xlim=(0, 100))
 
 
+def shared_errors(axes: Axes) -> None:
+    judged = read("openqa/shared_errors.json")["judged"]
+    colours = [SECOND if name in ("boundaries", "another right answer") else OTHER for name in judged]
+    bars(axes, list(judged), list(judged.values()), colours, "{:.0f}")
+    axes.set(xlabel="of fifty questions that dense and sparse retrieval both fail (blue: answered right)", xlim=(0, 25))
+
+
 def published_gains(axes: Axes) -> None:
     """What each method gains over its baseline, in the papers' points of MRR, EM or R@5, and here."""
     silver = {
@@ -361,6 +368,7 @@ PLOTS: dict[str, tuple[Callable[[Axes], None], float]] = {
     "serving": (serving, 2.4),
     "chat": (follow_ups, 1.8),
     "papers": (published_gains, 4.0),
+    "openqa": (shared_errors, 2.8),
 }
 
 

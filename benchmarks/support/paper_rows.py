@@ -30,6 +30,10 @@ def _gold(name: str, file: str) -> Figure:
     return (f"augmentation/{file}.json", "runs", name, "mrr@100")
 
 
+def _lists(row: str) -> Figure:
+    return ("openqa/inverted_lists.json", "SQuAD dev and NQ", "rows", row, "hit rate")
+
+
 _SILVER = ("dense, gold", "dense, + silver, w = p^2")
 _OPEN = ("reconsider/open.json", "squad-v1.1-dev")
 _NQ = ("reconsider/open.json", "qed-nq-train, held out")
@@ -53,7 +57,6 @@ ROWS: dict[str, list[Row]] = {
             "45,000; 748",
             verdict="holds",
         ),
-        Row("2", "BERT large", "93.6", verdict="not run: GPU"),
         Row(
             "3",
             "gold→silver, SQuAD",
@@ -81,7 +84,7 @@ ROWS: dict[str, list[Row]] = {
             ("augmentation/squad-reqa.json", "seeds"),
             "as good",
         ),
-        Row("3", "MultiReQA NQ", "58.9→65.9", verdict="not run: MRQA's file"),
+        Row("2, 3", "BERT large; MultiReQA NQ", "93.6; 58.9→65.9", verdict="not run: GPU; MRQA's file"),
     ],
     "endx": [
         Row("2", "RNN, SQuAD", "52.19→53.68", verdict="not run: `--encoder rnn`"),
@@ -246,6 +249,15 @@ ROWS: dict[str, list[Row]] = {
         ),
         Row("§3", "weakly supervised", "49.6", verdict="not written"),
         Row(
+            "§3",
+            "20 of 100 cells: hit rate, exact→lists",
+            "",
+            (_lists("exact"), _lists("20 of 100 cells")),
+            "untrained; 10,539",
+            ("openqa/inverted_lists.json", "SQuAD dev and NQ", "seeds"),
+            "costs 2.3, 5 times as fast",
+        ),
+        Row(
             "3",
             "cloze→random→clusters, R@5",
             "20.4→42.9→52.0",
@@ -261,6 +273,24 @@ ROWS: dict[str, list[Row]] = {
             tuple(("proqa/openqa_objectives.json", "rows", name, "nq", "em") for name in ("shared", "joint", "separate")),
             "1,000; 499",
             verdict="cannot be said",
+        ),
+        Row(
+            "F. 2",
+            "% wrong with both→only dense→only sparse",
+            "54.2→9.1→16.1",
+            tuple(("openqa/shared_errors.json", "percent", name) for name in ("both", "only dense", "only sparse")),
+            "half of SQuAD; 3,000",
+            verdict="holds: they differ",
+        ),
+        Row(
+            "§4",
+            "of 50: boundaries→other labels→ambiguous",
+            "7 labels, 8",
+            tuple(
+                ("openqa/shared_errors.json", "judged", name) for name in ("boundaries", "another right answer", "ambiguous")
+            ),
+            "one reader",
+            verdict="holds: underestimated",
         ),
     ],
 }
