@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import runpy
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -55,6 +57,23 @@ def _environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.M
     monkeypatch.setenv("OREQA_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
     monkeypatch.setenv("OREQA_PRECISION", PRECISION)
     monkeypatch.delenv("OREQA_INDEX", raising=False)
+
+
+KEPT: dict[object, object] = {}
+"""Compiled graphs, which serve the tests that come after."""
+FROZEN = {"modules": 0}
+"""How many modules no collection of garbage looks through any more."""
+
+
+def pytest_runtest_teardown() -> None:
+    graphs = sys.modules.get("oreqa.models.graph.openvino")
+    KEPT.update(graphs.in_use if graphs else ())
+    while len(KEPT) > 64:
+        del KEPT[next(iter(KEPT))]
+    if len(sys.modules) > FROZEN["modules"] + 100:
+        FROZEN["modules"] = len(sys.modules)
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.fixture

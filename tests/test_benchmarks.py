@@ -55,7 +55,7 @@ def test_no_benchmark_imports_another() -> None:
         assert not imported_modules(file) & names, file
 
 
-@pytest.mark.slow
+@pytest.mark.system
 def test_every_benchmark_can_be_imported() -> None:
     command = [sys.executable, "-P", "-c", IMPORT, *map(str, SCRIPTS)]
     imported = subprocess.run(command, capture_output=True, text=True)
@@ -98,7 +98,7 @@ collect(lambda seed: {"epochs": 4 - seed})
 """
 
 
-@pytest.mark.slow
+@pytest.mark.system
 @pytest.mark.train
 def test_endx_compares_kept_runs_of_the_same_pairs_and_seeds(tmp_path: Path) -> None:
     pytest.importorskip("torch")

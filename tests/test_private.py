@@ -135,7 +135,7 @@ def test_commands_send_nothing_and_write_where_they_are_told(
     check_record(stranger, record, {"kb", "run"})
 
 
-@pytest.mark.slow
+@pytest.mark.system
 def test_every_command_without_training_sends_nothing(
     stranger: dict[str, Path], library: Path, squad_file: Path, tmp_path: Path, fitted: Path, fitted_reader: Path,
     fitted_reranker: Path, tiny_classifier: Path, tiny_generator: Path,

@@ -21,6 +21,7 @@ from oreqa.index.store import Settings
 pytest.importorskip("mcp", reason="the serve extra is not installed")
 import httpx
 from mcp import Client, StdioServerParameters
+from parameters import first_and_system
 from server_process import free_port, server_process, wait_until_ready
 
 INITIALIZE = {
@@ -88,7 +89,7 @@ def test_help_imports_no_part_of_the_server() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("mode", first_and_system(["auto", "legacy"]))
 def test_an_assistant_starts_it_and_asks(kb: Path, fitted_reader: Path, mode: Any) -> None:
     arguments = ["-m", "oreqa", "mcp", "--index", f"bees={kb}", "--reader", str(fitted_reader), "--threshold", "0"]
     parameters = StdioServerParameters(
@@ -111,7 +112,7 @@ def test_an_assistant_starts_it_and_asks(kb: Path, fitted_reader: Path, mode: An
     assert (wrong.is_error, wrong.content[0].text) == (True, "question: a question has a letter or a digit")
 
 
-@pytest.mark.slow
+@pytest.mark.system
 @pytest.mark.parametrize("end", ["end of input", "SIGINT", "SIGTERM", "nobody reads"])
 def test_it_ends_quietly(kb: Path, fitted_reader: Path, end: str) -> None:
     with start(kb, fitted_reader) as started:
@@ -168,7 +169,7 @@ def test_the_examples_of_the_page_run(tmp_path: Path) -> None:
     assert re.match(r"three - An octopus has .*three hearts.* http://127", done.stdout)
 
 
-@pytest.mark.slow
+@pytest.mark.system
 def test_what_is_no_message_does_not_end_it(kb: Path, fitted_reader: Path) -> None:
     with start(kb, fitted_reader) as started:
         assert started.stdin

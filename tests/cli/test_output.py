@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from parameters import first_and_system
 from rich.console import Console as RichConsole
 from rich.console import Group
 from rich.text import Text
@@ -120,7 +121,7 @@ def hostile(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["plain", "colours", "--json"])
+@pytest.mark.parametrize("mode", first_and_system(["colours", "plain", "--json"]))
 def test_no_command_lets_a_text_command_the_terminal(
     hostile: Path, fitted: Path, fitted_reader: Path, fitted_reranker: Path, tiny_classifier: Path,
     monkeypatch: pytest.MonkeyPatch, mode: str,

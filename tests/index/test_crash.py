@@ -27,7 +27,7 @@ print(json.dumps([[crash.write, crash.after, crash.ways] for crash in results]))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.system
 @pytest.mark.skipif(sys.platform != "linux", reason="counts writes through /proc")
 @pytest.mark.parametrize(("flags", "ratio"), [((), 4), (("--prune",), 4), (("--prune",), 2)])  # of 2: segments are merged
 def test_killed_at_a_write(tmp_path: Path, flags: tuple[str, ...], ratio: int) -> None:

@@ -15,6 +15,7 @@ torch = pytest.importorskip("torch")
 pytestmark = [pytest.mark.train, pytest.mark.slow]
 
 from architectures import CONFIGS, SEGMENTED, make_prompted_encoder, make_transformer  # noqa: E402
+from parameters import first_and_system  # noqa: E402
 from safetensors.numpy import load_file  # noqa: E402
 
 from oreqa.datasets.pairs import Candidate, Pair, pair_row  # noqa: E402
@@ -43,7 +44,7 @@ KINDS = [kind for kind in CONFIGS if kind not in ("bert", "camembert", "xlm-robe
 OPTIMISER = {"learning_rate": 3e-3, "batch": 6, "checkpoint_steps": 3}
 
 
-@pytest.fixture(scope="module", params=KINDS)
+@pytest.fixture(scope="module", params=first_and_system(KINDS))
 def backbone(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A random encoder, as people find them: with prompts, and with transformers' files of the tokenizer."""
     return make_prompted_encoder(tmp_path_factory.mktemp("architectures") / request.param, request.param)

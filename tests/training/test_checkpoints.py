@@ -12,6 +12,8 @@ from training_parts import reader_recipe, retriever_recipe
 pytest.importorskip("torch")
 pytestmark = [pytest.mark.train, pytest.mark.slow]
 
+from parameters import first_and_system  # noqa: E402
+
 from oreqa.errors import InputError  # noqa: E402
 from oreqa.training.checkpoints import last_whole_checkpoint, seal_checkpoint  # noqa: E402
 from oreqa.training.reader.train import train_reader  # noqa: E402
@@ -74,7 +76,7 @@ def test_a_checkpoint_needs_the_best_one_and_what_lies_beside_it(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    "name", ["model.safetensors", "optimizer.pt", "scheduler.pt", "rng_state.pth", "trainer_state.json"]
+    "name", first_and_system(["model.safetensors", "optimizer.pt", "scheduler.pt", "rng_state.pth", "trainer_state.json"])
 )
 def test_a_training_whose_last_checkpoint_is_damaged_ends_as_an_uninterrupted_one(
     squad_file: Path, tiny: Path, tmp_path: Path, name: str
@@ -88,7 +90,7 @@ def test_a_training_whose_last_checkpoint_is_damaged_ends_as_an_uninterrupted_on
     assert all((whole[key] == cut[key]).all() for key in whole)
 
 
-@pytest.mark.parametrize("size", [2_000, 60_000, 160_000])
+@pytest.mark.parametrize("size", first_and_system([60_000, 2_000, 160_000]))
 def test_a_training_on_a_disk_that_fills_up_says_so_and_goes_on_later(
     squad_file: Path, tiny: Path, tmp_path: Path, size: int
 ) -> None:

@@ -18,6 +18,8 @@ from tiny_models import make_generator
 torch = pytest.importorskip("torch")
 pytestmark = [pytest.mark.train, pytest.mark.slow]
 
+from parameters import first_and_system  # noqa: E402
+
 from oreqa.errors import InputError  # noqa: E402
 from oreqa.training.cross_encoder.train import ranking_metric  # noqa: E402
 from oreqa.training.extractor.train import asked_among_best  # noqa: E402
@@ -82,7 +84,7 @@ def weights_of(folder: Path) -> dict[str, np.ndarray]:
     return {f"{file.relative_to(folder)} {name}": value for file in files for name, value in load_file(file).items()}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", first_and_system(KINDS))
 def test_a_killed_run_keeps_the_same_best_checkpoint(kind: str, recipes: dict[str, str], tmp_path: Path) -> None:
     whole = trained(kind, recipes[kind], tmp_path / "whole")
     metric = next(name for name in whole["checkpoint"] if name not in ("kept", "step"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
 SHOWN_HITS, SHOWN_ANSWERS, SHOWN_TEXT = 8, 5, 40
 """Passages and answers that are shown of those compared, and characters of an answer."""
+SHOWN_FOLDER = 12
+"""Characters of a folder above all places from which it stands once below them."""
 
 _RANKS = {"cosine": ("sentence_cosine", "passage_cosine"), "BM25": ("sentence_bm25", "passage_bm25")}
 _SCORES = ("span", "selection", "retrieval", "agreement", "reranking", "score")
@@ -82,7 +86,10 @@ def _print(explanation: Explanation) -> None:
             console.print(f"In {what}: {', '.join(words)}.")
     if explanation.hits:
         console.print("\nSearch: ranks of sentence / passage by cosine and by BM25", style="bold cyan")
-        console.print(_hits_table(_shown_hits(explanation.hits)))
+        hits = _shown_hits(explanation.hits)
+        console.print(_hits_table(hits))
+        if folder := _folder_of(hits):
+            console.print(f"places are below {folder}", style="dim", soft_wrap=True)
     if explanation.answers:
         console.print("\nAnswers, best first, and what their scores are made of", style="bold cyan")
         console.print(_answers_table(explanation))
@@ -105,16 +112,28 @@ def _hits_table(hits: list[RankedHit]) -> Table:
     columns = {name: scores for name, scores in _RANKS.items() if all(score in hits[0].ranks for score in scores)}
     answered = ["best answer in it"] if any(hit.answer for hit in hits) else []
     table = _table("#", *columns, "read", *answered, "place")
+    folder = _folder_of(hits)
     for hit in hits:
         read = "yes" if hit.was_read else "lacks the identifier" if hit.lacks_names else ""
         mark = " *" if hit.holds_expected else ""
         answer = [_short(hit.answer.text) if hit.answer else ""] if answered else []
-        place = place_text(hit.hit.passage, hit.hit.sentence.start)
         ranks = (" / ".join(str(hit.ranks[score]) for score in scores) for scores in columns.values())
-        table.add_row(f"{hit.rank}{mark}", *ranks, read, *answer, place)
+        table.add_row(f"{hit.rank}{mark}", *ranks, read, *answer, _place(hit).removeprefix(folder))
     if any(hit.holds_expected for hit in hits):
         table.caption = "* holds the right answer"
     return table
+
+
+def _place(hit: RankedHit) -> str:
+    return place_text(hit.hit.passage, hit.hit.sentence.start)
+
+
+def _folder_of(hits: list[RankedHit]) -> str:
+    """The folder above the places of all hits, if it is worth a line of its own."""
+    with suppress(ValueError):  # some places are absolute, some are not
+        folder = os.path.commonpath([os.path.dirname(_place(hit)) for hit in hits])  # noqa: PTH120
+        return f"{folder}{os.sep}" if len(folder) >= SHOWN_FOLDER else ""
+    return ""
 
 
 def _answers_table(explanation: Explanation) -> Table:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import string
 from collections import Counter
+from functools import lru_cache
 
 import regex
 
@@ -16,6 +17,7 @@ _ARTICLES = re.compile(r"\b(a|an|the)\b", re.UNICODE)
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
+@lru_cache(1 << 14)  # fitting asks for the same answers under many weights
 def normalize_answer(text: str) -> str:
     """Lower-case; remove ASCII punctuation and the words a, an and the; collapse white space (Rajpurkar et al. 2016)."""
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())

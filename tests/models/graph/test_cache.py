@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import json
 import os
 import resource
@@ -168,3 +169,17 @@ def test_an_entry_that_may_not_be_read_is_done_without(cache: Path, tiny: Path, 
         patched.setattr(module, "is_intact", lambda folder: False)
         patched.setattr(module, "save_entry", lambda folder, write: False)
         assert np.array_equal(Encoder(tiny).encode(TEXTS), expected)
+
+
+def test_models_in_use_share_their_graph(cache: Path, tiny: Path) -> None:
+    encoders = [Encoder.load(str(tiny)) for _ in range(2)]
+    folder = entry(cache)
+    assert [key for key in module.in_use if key[1] == folder] == [(os.getpid(), folder)]
+    flip_a_bit(folder / "graph.bin")
+    assert (Encoder.load(str(tiny)).encode(TEXTS) == encoders[0].encode(TEXTS)).all()
+    assert not is_intact(folder)
+    del encoders
+    gc.collect()
+    assert not [key for key in module.in_use if key[1] == folder]
+    Encoder.load(str(tiny))
+    assert is_intact(folder)

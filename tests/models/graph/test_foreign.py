@@ -29,7 +29,7 @@ from oreqa.models.names import model_fingerprint, read_config
 from oreqa.models.reader.reader import Reader
 from oreqa.models.settings import is_foreign
 
-pytestmark = pytest.mark.train
+pytestmark = [pytest.mark.train, pytest.mark.system]
 
 OUTPUTS = {
     "": ["last_hidden_state"],

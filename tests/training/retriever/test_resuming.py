@@ -14,6 +14,8 @@ from training_parts import retriever_recipe
 torch = pytest.importorskip("torch")
 pytestmark = [pytest.mark.train, pytest.mark.slow]
 
+from parameters import first_and_system  # noqa: E402
+
 from oreqa.datasets.load import load_training_pairs  # noqa: E402
 from oreqa.datasets.pairs import pair_row  # noqa: E402
 from oreqa.errors import InputError  # noqa: E402
@@ -80,13 +82,22 @@ def test_a_run_that_fails_at_once_leaves_nothing(squad_file: Path, tiny: Path, t
 
 @pytest.mark.parametrize(
     "keys",
-    [
-        {"batches": "clusters", "clusters": 3, "towers": "separate", "projection": 8},
-        {"batches": "clusters", "cluster_epochs": 2, "chunk": 4, "loss": "soft_labels", "silver": "none", "negatives": 2},
-        {"batches": "distinct", "unit": "passage", "optimiser": {**OPTIMISER, "accumulate": 2}},
-        {"batches": "distinct", "encoder": "gru", "pooling": "attention", "alignment": {"ramp_epochs": 2}},
-        {"batches": "distinct", "encoder": "gru", "variational": {"kind": "cross"}},
-    ],
+    first_and_system(
+        [
+            {"batches": "clusters", "clusters": 3, "towers": "separate", "projection": 8},
+            {
+                "batches": "clusters",
+                "cluster_epochs": 2,
+                "chunk": 4,
+                "loss": "soft_labels",
+                "silver": "none",
+                "negatives": 2,
+            },
+            {"batches": "distinct", "unit": "passage", "optimiser": {**OPTIMISER, "accumulate": 2}},
+            {"batches": "distinct", "encoder": "gru", "pooling": "attention", "alignment": {"ramp_epochs": 2}},
+            {"batches": "distinct", "encoder": "gru", "variational": {"kind": "cross"}},
+        ]
+    ),
     ids=["two encoders", "soft labels", "distinct", "alignment", "variational"],
 )
 def test_a_training_in_rounds_that_is_interrupted_five_times_ends_as_an_uninterrupted_one(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 from oreqa.errors import ModelError
 from oreqa.models.graph.cache import is_intact, save_entry
@@ -16,17 +18,22 @@ from oreqa.processes import OfOneProcess, never_freed_after_fork
 GRAPH_VERSION = "5"
 """Part of the cache key. Increase it when a change of the code builds another graph from the same folder."""
 
+in_use: WeakValueDictionary[tuple[int, Path], ov.CompiledModel] = WeakValueDictionary()
+"""The compiled graphs of this process, by its number and their folder in the cache: models of one folder share a graph."""
+
 
 def compile_cached(key: str, build: Callable[[], ov.Model], precision: str) -> ov.CompiledModel:
-    """Compile the graph that ``build`` returns, or its copy in the cache under ``key``.
+    """Compile the graph that ``build`` returns, or its copy in the cache under ``key``, or return it where it is in use.
 
     For bf16 the weights are float16, which is more precise than the arithmetic and halves the memory. A damaged copy is
     replaced; if the cache cannot be read or written, the graph is used without it and gives the same numbers.
 
     Raises ModelError if OpenVINO cannot compile the graph.
     """
-    core = ov.Core()
     folder = cache_folder() / f"{key}-{precision}-{GRAPH_VERSION}-{ov.__version__.split('-')[0]}"
+    if compiled := in_use.get((os.getpid(), folder)):
+        return compiled
+    core = ov.Core()
     try:
         model = _read(core, folder)
         if model is None:
@@ -35,10 +42,12 @@ def compile_cached(key: str, build: Callable[[], ov.Model], precision: str) -> o
                 compress(model)
             if save_entry(folder, lambda draft: ov.save_model(model, draft / "graph.xml", compress_to_fp16=False)):
                 model = _read(core, folder) or model
-        return never_freed_after_fork(core.compile_model(model, "CPU", _options(precision)))
+        compiled = never_freed_after_fork(core.compile_model(model, "CPU", _options(precision)))
     except RuntimeError as error:
         reason = str(error).strip().splitlines()[-1]
         raise ModelError(f"OpenVINO cannot compile {key} in {precision} on this processor ({reason})") from error
+    in_use[os.getpid(), folder] = compiled
+    return compiled
 
 
 def _read(core: ov.Core, folder: Path) -> ov.Model | None:
