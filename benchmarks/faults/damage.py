@@ -247,7 +247,7 @@ def main() -> None:
         "cache of models": meet_all(damages, cache, KINDS, "cache"),
         "current generation": meet_all(damages, now, KINDS, "index"),
         "generation before": meet_all(damages, before, KINDS[-2:], "generation before"),
-        "memo and lock": meet_all(damages, beside, KINDS, "beside"),
+        "beside the generations": meet_all(damages, beside, KINDS, "beside"),
     }
     generations._SMALL = 0
     result["current generation, its files treated as large"] = meet_all(damages, now, KINDS, "large")

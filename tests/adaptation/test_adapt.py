@@ -418,12 +418,12 @@ def test_a_full_disk_is_told_before_the_work(kb: Path, tiny_generator: Path, mon
         adapt_index(kb, generator=tiny_generator, settings=SETTINGS)
 
 
-@pytest.mark.parametrize("stage", ["draw_negatives", "mix_weights", "change_encoder", "keep_calibration", "take_encodings"])
+@pytest.mark.parametrize("stage", ["draw_negatives", "mix_weights", "change_encoder", "keep_calibration"])
 def test_an_interrupted_adaptation_resumes(
     kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch, stage: str
 ) -> None:
     homes = {"mix_weights": tuning}
-    stages = {"generate_questions": 0, "mix_weights": 0, "take_encodings": 0}
+    stages = {"generate_questions": 0, "mix_weights": 0}
     for name in stages:
         module = homes.get(name, adapt)
         function = getattr(module, name)
@@ -445,7 +445,7 @@ def test_an_interrupted_adaptation_resumes(
         assert index.search("books about bees")  # as before
     report = run(kb, generator=tiny_generator)
     assert report.published
-    assert stages == {"generate_questions": 1, "mix_weights": 1, "take_encodings": 1}
+    assert stages == {"generate_questions": 1, "mix_weights": 1}
     with Index.open(kb) as index:
         assert index.settings.model == "adapted/1/retriever"
 
@@ -455,11 +455,11 @@ def test_one_that_was_interrupted_while_publishing_resumes(
 ) -> None:
     change, changed = adapt.change_encoder, []
 
-    def second_time(folder: Path, *arguments: object) -> int:
+    def second_time(folder: Path, *arguments: object, **options: object) -> int:
         changed.append(folder)
         if folder == kb and changed.count(kb) == 1:
             raise KeyboardInterrupt
-        return change(folder, *arguments)  # type: ignore[arg-type]
+        return change(folder, *arguments, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(adapt, "change_encoder", second_time)
     with pytest.raises(KeyboardInterrupt):

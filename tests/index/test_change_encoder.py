@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import shutil
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -10,13 +8,12 @@ from index_content import assert_same, content
 from tiny_models import make_model
 
 from oreqa.errors import IndexStateError, ModelError
-from oreqa.index import change_encoder as module
 from oreqa.index import publish
-from oreqa.index.change_encoder import change_encoder, copy_generation, take_encodings
+from oreqa.index.change_encoder import change_encoder, copy_generation
 from oreqa.index.encodings import Encodings
 from oreqa.index.generations import newest_generation
 from oreqa.index.ingest import index_files
-from oreqa.index.memo import NEXT
+from oreqa.index.journal import JOURNAL
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
 from oreqa.progress import part_of
@@ -45,10 +42,10 @@ def test_the_index_is_what_the_other_encoder_would_have_made(tmp_path: Path, lib
     assert_same(kb, tmp_path / "new")
     assert [row[:-1] for row in content(kb)] == [row[:-1] for row in before]
     again = index_files(kb, [library])
-    assert (again.unchanged, again.encoded) == (4, 0)  # the memo is the new encoder's
+    assert (again.unchanged, again.encoded) == (4, 0)
     (library / "bees.txt").write_text("Bees buzz.\n")
     assert index_files(kb, [library]).encoded == 1
-    assert not (kb / NEXT).exists()
+    assert not (kb / JOURNAL).exists()
 
 
 def test_an_interrupted_change_leaves_the_index_and_resumes(kb: Path, other: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,39 +103,27 @@ def test_a_model_in_the_folder_of_the_index_moves_with_it(tmp_path: Path, librar
     assert index_files(moved, [library]).encoded == 1
 
 
-def test_what_was_encoded_is_kept_if_it_is_killed_after_publishing(
-    kb: Path, library: Path, other: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as broken:
-        broken.setattr(module, "replace_encodings", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt):
-            change_encoder(kb, other)
-    with Index.open(kb) as index:
-        assert index.settings.model == str(other)
-    (library / "bees.txt").write_text("Bees buzz.\n")
-    assert index_files(kb, [library]).encoded == 1
-    assert not (kb / NEXT).exists()
-
-
-def test_a_log_that_a_kill_left_is_not_taken_for_that_of_another_memo(tmp_path: Path, kb: Path, other: Path) -> None:
+def test_what_another_index_has_encoded_is_taken_from_there(tmp_path: Path, kb: Path, library: Path, other: Path) -> None:
     copy_generation(kb, tmp_path / "trial")
     change_encoder(tmp_path / "trial", other)
-    with closing(sqlite3.connect(tmp_path / "other.db")) as database:
-        database.executescript("PRAGMA journal_mode = WAL; CREATE TABLE other(x); INSERT INTO other VALUES (1);")
-        shutil.copyfile(tmp_path / "other.db-wal", kb / f"{NEXT}-wal")  # as a process that was killed leaves it
-    take_encodings(tmp_path / "trial", kb)
+    (library / "new.txt").write_text("Owls hoot.\n")
+    index_files(kb, [library])
     encoded: list[int] = []
-    change_encoder(kb, other, progress=part_of(encoded.append))
-    assert encoded == [8]  # all were there
+    assert change_encoder(kb, other, progress=part_of(encoded.append), encoded=tmp_path / "trial") == 9
+    assert encoded == [8, 1]
+    index_files(tmp_path / "new", [library], Settings(model=str(other), passage_tokens=40))
+    assert_same(kb, tmp_path / "new")
 
 
-def test_damaged_encodings_are_computed_again(kb: Path, other: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as broken:
-        broken.setattr(publish, "build_search_files", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt):
-            change_encoder(kb, other)
-    with closing(sqlite3.connect(kb / NEXT)) as database, database:
-        database.execute("UPDATE encodings SET crc = crc + 1 WHERE hash = (SELECT MIN(hash) FROM encodings)")
-    change_encoder(kb, other)
-    with Index.open(kb) as index:
-        assert index.search("how many hearts", mode="dense")
+def test_another_index_by_another_encoder_or_with_damage_gives_what_it_can(
+    tmp_path: Path, kb: Path, tiny: Path, other: Path
+) -> None:
+    copy_generation(kb, tmp_path / "trial")
+    encoded: list[int] = []
+    change_encoder(kb, other, progress=part_of(encoded.append), encoded=tmp_path / "trial")
+    assert encoded[0] == 0
+    encoded.clear()
+    (file,) = tmp_path.glob("trial/search-*/segment-*/sentences.npy")
+    file.write_bytes(file.read_bytes()[:-1] + b"x")
+    change_encoder(kb, tiny, progress=part_of(encoded.append), encoded=tmp_path / "trial")
+    assert encoded[0] == 0

@@ -20,8 +20,8 @@ from crash import WAYS, Crashes, Library
 from oreqa.index import segments
 segments.RATIO = int(sys.argv[2])
 crashes = Crashes(Library(Path(sys.argv[1])), *sys.argv[3:])
-every = len(crashes.points) / 8
-points = [crashes.points[int(every * number)] for number in range(8)]
+every = len(crashes.points) / 7
+points = [*(crashes.points[int(every * number)] for number in range(7)), crashes.points[-1]]
 results = [crashes.crash(point, [WAYS[number % len(WAYS)]]) for number, point in enumerate(points)]
 print(json.dumps([[crash.write, crash.after, crash.ways] for crash in results]))
 """

@@ -20,7 +20,6 @@ from oreqa.index.documents import stored_layout
 from oreqa.index.ingest import index_files
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
-from oreqa.index.writer import open_writer
 from oreqa.models.encoder.encoder import Encoder
 
 
@@ -138,7 +137,6 @@ def test_linear_time_of_an_update_in_its_files(tmp_path: Path, tiny: Path, named
 
 
 def test_the_layout_of_a_pdf_is_kept(tmp_path: Path, settings: Settings) -> None:
-    """An index that was made before layouts were kept gets them when its files are read again."""
     file, kb = tmp_path / "a.pdf", tmp_path / "kb"
     file.write_bytes(pdf(["Owls hoot."]))
     (tmp_path / "b.txt").write_text("Bees hum.")
@@ -151,14 +149,6 @@ def test_the_layout_of_a_pdf_is_kept(tmp_path: Path, settings: Settings) -> None
         ]
 
     index_files(kb, [file, tmp_path / "b.txt"], settings)
-    assert layouts() == [layout, b""]
-    with open_writer(kb) as writer:
-        writer.draft.execute("DROP TABLE layouts")
-        writer.draft.execute("UPDATE documents SET hash = X'00'")
-        writer.finish_source(str(file), None)
-        writer.publish()
-    assert layouts() == [b"", b""]
-    assert index_files(kb, [file, tmp_path / "b.txt"]).encoded == 0
     assert layouts() == [layout, b""]
     file.unlink()
     index_files(kb, [file], prune=True)

@@ -17,11 +17,11 @@ def test_words() -> None:
     assert words("häuser", "de") == ["haus"]
 
 
-def test_vocabulary_tells_what_is_new() -> None:
-    vocabulary = Vocabulary(["a", "b"])
-    assert vocabulary.number(["b", "c", "a", "c"]).tolist() == [1, 2, 0, 2]
-    assert vocabulary.take_new() == [(2, "c")]
-    assert vocabulary.take_new() == []
+def test_words_are_numbered_as_they_come() -> None:
+    vocabulary = Vocabulary()
+    assert vocabulary.number(["b", "c", "a", "c"]).tolist() == [0, 1, 2, 1]
+    assert vocabulary.number(["d", "b"]).tolist() == [3, 0]
+    assert dict(vocabulary.items()) == {"b": 0, "c": 1, "a": 2, "d": 3}
 
 
 def test_languages_are_those_of_iso_639() -> None:

@@ -18,7 +18,6 @@ from oreqa.errors import IndexStateError
 from oreqa.index import segments, snapshot
 from oreqa.index.generations import newest_generation
 from oreqa.index.in_memory import index_documents
-from oreqa.index.memo import ENCODINGS
 from oreqa.index.search import Index
 from oreqa.index.segments import DEAD, FIRST_TIER, RATIO, first_to_merge
 from oreqa.index.store import Settings
@@ -149,21 +148,39 @@ def test_damage_of_a_shared_segment_is_mended(tmp_path: Path, settings: Settings
     index_documents(folder, DOCUMENTS, settings)
     index_documents(folder, Document("new", "New", "A hawk."))
     expected = answers(folder)
-    damaged = segment_folders(folder)[0] / "sentences.words.npy"
-    damaged.write_bytes(damaged.read_bytes()[:-1] + b"x")
+    for place, name, encoded in ((0, "sentences.words.npy", 9), (1, "passages.npy", 1), (0, "passage_ids.npy", 9)):
+        damaged = segment_folders(folder)[place] / name
+        damaged.write_bytes(damaged.read_bytes()[:-1] + b"x")
+        sound = segment_folders(folder)[1 - place] / name
+        report = index_documents(folder, [])
+        assert report.mended == [f"{damaged.parent.name}/{damaged.name}"]
+        assert report.encoded == encoded  # those of the segment, and no others
+        assert sound.samefile(segment_folders(folder)[1 - place] / name)
+        assert_same_answers(answers(folder), expected)
+
+
+def test_what_counts_no_longer_is_known_without_its_file(tmp_path: Path, settings: Settings) -> None:
+    folder = tmp_path / "kb"
+    index_documents(folder, DOCUMENTS, settings)
+    index_documents(folder, DOCUMENTS[2:], prune=True)
+    expected, (segment,) = answers(folder), segment_folders(folder)
+    (segment / DEAD).unlink()
     report = index_documents(folder, [])
-    assert report.mended == [f"{damaged.parent.name}/{damaged.name}"]
-    assert report.encoded == 0
+    assert (report.mended, report.encoded) == ([f"{segment.name}/{DEAD}"], 0)
     assert_same_answers(answers(folder), expected)
 
 
-def test_a_memo_that_was_made_anew_numbers_its_words_anew(tmp_path: Path, settings: Settings) -> None:
-    folder, first = tmp_path / "kb", Document("first", "First", "Hawks and kites come first.")
-    index_documents(folder, DOCUMENTS, settings)
-    for file in folder.glob(f"{ENCODINGS}*"):
-        file.unlink()
-    index_documents(folder, first)
-    assert_as_built_at_once(folder, [*DOCUMENTS, first], settings, tmp_path / "clean")
+def test_damage_between_two_segments_is_mended_where_it_was(tmp_path: Path, settings: Settings) -> None:
+    folder = tmp_path / "kb"
+    for begin in range(0, 9, 3):
+        index_documents(folder, DOCUMENTS[begin : begin + 3], settings)
+    expected, names = answers(folder), [segment.name for segment in segment_folders(folder)]
+    assert len(names) == 3
+    for documents, encoded in (([], 3), ([Document("new", "New", "A hawk.")], 4)):
+        (segment_folders(folder)[1] / "sentences.npy").unlink()
+        assert index_documents(folder, documents).encoded == encoded
+        index_documents(folder, DOCUMENTS, prune=True)
+        assert_same_answers(answers(folder), expected)
 
 
 def test_what_no_update_wrote_is_left_alone(tmp_path: Path, settings: Settings) -> None:

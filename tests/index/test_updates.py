@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import time
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +13,14 @@ from index_content import assert_same, content, old
 from oreqa.core import Document, Passage
 from oreqa.corpus.splitter import paragraph_passage
 from oreqa.errors import DocumentError, IndexStateError, InputError
-from oreqa.index import encodings, ingest, publish, writer
+from oreqa.index import generations, ingest, publish, writer
 from oreqa.index.encodings import Encodings
-from oreqa.index.generations import DRAFT, require_generation
+from oreqa.index.generations import DRAFT
 from oreqa.index.ingest import index_files
+from oreqa.index.journal import JOURNAL
 from oreqa.index.passages import index_passages
 from oreqa.index.search import Index
-from oreqa.index.store import Settings, open_documents
+from oreqa.index.store import Settings
 from oreqa.index.writer import IndexWriter, open_writer
 
 
@@ -105,7 +104,7 @@ def test_a_prune_that_did_not_finish_removes_nothing(
     library.rename(tmp_path / "away")
     library.mkdir()
 
-    def stop(self: IndexWriter) -> None:
+    def stop(self: IndexWriter, advance: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
@@ -127,14 +126,14 @@ def test_an_interrupted_first_run_publishes_nothing_of_its_own(
     (tmp_path / "other" / "other.txt").write_text("Owls hoot.")
     monkeypatch.setattr(writer, "BATCH_PASSAGES", 1)
     with monkeypatch.context() as patch:
-        patch.setattr(IndexWriter, "publish", lambda self: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(IndexWriter, "publish", lambda self, advance: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             index_files(tmp_path / "kb", [library], settings)
     (library / "bees.txt").unlink()
     index_files(tmp_path / "kb", [tmp_path / "other"], settings)
     assert keys(tmp_path / "kb") == {"other.txt"}
     report = index_files(tmp_path / "kb", [library])
-    assert (report.added, report.encoded) == (3, 0)  # encoded before the interruption, and kept over another update
+    assert (report.added, report.encoded) == (3, 5)  # the other update has ended the journal
 
 
 def test_files_put_back_after_an_interruption_are_those_that_are_found(
@@ -147,7 +146,7 @@ def test_files_put_back_after_an_interruption_are_those_that_are_found(
     before, times = bees.read_text(), bees.stat()
     bees.write_text("Wasps build nests of paper.")
     with monkeypatch.context() as patch:
-        patch.setattr(IndexWriter, "publish", lambda self: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(IndexWriter, "publish", lambda self, advance: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             index_files(tmp_path / "kb", [library])
     bees.write_text(before)
@@ -173,20 +172,22 @@ def test_a_document_changed_again_before_the_run_goes_on(
     assert_same(tmp_path / "kb", tmp_path / "new")
 
 
-def stored_rows(folder: Path, table: str) -> int:
-    """Rows in a table of the stored encodings."""
-    with closing(sqlite3.connect(folder / "encodings.db")) as database:
-        (count,) = database.execute(f"SELECT COUNT(*) FROM {table}").fetchone()
-    return int(count)
-
-
-def test_encodings_that_nothing_needs_are_dropped(tmp_path: Path, library: Path, settings: Settings) -> None:
+def test_a_changed_document_keeps_the_vectors_of_its_unchanged_passages(
+    tmp_path: Path, library: Path, settings: Settings
+) -> None:
+    """Wherever they stand now: in another place, another document or twice."""
+    text = (library / "octopus.md").read_text()
     index_files(tmp_path / "kb", [library], settings)
-    (library / "bees.txt").write_text("Wasps build nests of paper.")
-    index_files(tmp_path / "kb", [library])
-    (library / "bees.txt").unlink()
-    index_files(tmp_path / "kb", [library], prune=True)
-    assert (stored_rows(tmp_path / "kb", "encodings"), stored_rows(tmp_path / "kb", "unpublished")) == (5, 0)
+    (library / "octopus.md").write_text(f"{text}\n\n# Squid\n\nA squid has ten arms.\n")
+    (library / "copy.md").write_text(text)
+    report = index_files(tmp_path / "kb", [library])
+    assert (report.added, report.changed, report.encoded) == (1, 1, 1)
+    (library / "octopus.md").unlink()
+    assert index_files(tmp_path / "kb", [library], prune=True).encoded == 0
+    (library / "back.md").write_text(f"{text}\n\n# Squid\n\nA squid has ten arms.\n")
+    assert index_files(tmp_path / "kb", [library]).encoded == 1  # of the squid nothing was left
+    index_files(tmp_path / "new", [library], settings)
+    assert_same(tmp_path / "kb", tmp_path / "new")
 
 
 def test_a_file_that_vanishes_while_the_run_goes_on_is_a_line(
@@ -312,23 +313,6 @@ def test_a_users_index_is_never_replaced_by_a_task(tmp_path: Path, library: Path
         index_files(tmp_path / "task", [library])
 
 
-@pytest.mark.slow
-def test_a_memo_that_is_older_than_the_index(tmp_path: Path, library: Path, settings: Settings) -> None:
-    """A power cut, or a backup, may bring back an older one: words must not get each other's numbers."""
-    folder = tmp_path / "kb"
-    index_files(folder, [library], settings)
-    memo = (folder / "encodings.db").read_bytes()
-    (library / "b.txt").write_text("The zebra met an okapi.")
-    index_files(folder, [library])
-    (folder / "encodings.db").write_bytes(memo)
-    (library / "c.txt").write_text("The quagga met a tapir.")
-    index_files(folder, [library])
-    for word, name in (("zebra", "b.txt"), ("okapi", "b.txt"), ("quagga", "c.txt"), ("tapir", "c.txt")):
-        (best,) = Index.open(folder).search(word, 2, mode="sparse")
-        assert Path(best.passage.document_key).name == name
-        assert best.score > 0
-
-
 def test_a_long_document_is_encoded_in_parts(
     tmp_path: Path, library: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -353,25 +337,33 @@ def test_a_long_document_is_encoded_in_parts(
     assert report.encoded == len(distinct) - 16
 
 
-@pytest.mark.slow
-def test_words_and_encodings_of_what_is_gone_are_gone(
+def test_words_of_what_is_gone_are_in_no_file(
     tmp_path: Path, library: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(generations, "_KEPT_SECONDS", 0.0)
+    folder, bees = tmp_path / "kb", library / "bees.txt"
     (library / "plan.txt").write_text("The password is swordfish.")
-    index_files(tmp_path / "kb", [library], settings)
+    index_files(folder, [library], settings)
+    assert _held(folder, "swordfish")
     (library / "plan.txt").write_text("The password is barracuda.")
     with monkeypatch.context() as patch:
-        patch.setattr(IndexWriter, "publish", lambda self: (self.flush(), (_ for _ in ()).throw(KeyboardInterrupt)))
+        patch.setattr(writer, "publish_draft", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            index_files(tmp_path / "kb", [library])
+            index_files(folder, [library])
+    assert (folder / JOURNAL).is_file()
     (library / "plan.txt").unlink()
-    for number in range(encodings.KEPT_UPDATES + 1):
-        (library / "bees.txt").write_text(f"Bees dance, version {number}.")
-        index_files(tmp_path / "kb", [library], prune=True)
-    assert stored_rows(tmp_path / "kb", "encodings") == Index.open(tmp_path / "kb").counts()["passages"]
-    terms = {term for (term,) in open_documents(require_generation(tmp_path / "kb")).execute("SELECT term FROM terms")}
-    assert "octopus" in terms
-    assert not terms & {"swordfish", "barracuda", "password"}
+    index_files(folder, [library], prune=True)
+    bees.write_text("Bees dance.")
+    index_files(folder, [library])  # the generation before the newest is kept
+    assert not (folder / JOURNAL).exists()
+    for word in ("swordfish", "barracuda", "password"):
+        assert not _held(folder, word)
+    assert _held(folder, "octopus")
+
+
+def _held(folder: Path, word: str) -> list[Path]:
+    """The files that hold a word."""
+    return [path for path in folder.rglob("*") if path.is_file() and word.encode() in path.read_bytes()]
 
 
 def test_paths_as_strings_one_or_many(tmp_path: Path, library: Path, tiny: Path) -> None:

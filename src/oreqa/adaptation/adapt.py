@@ -48,10 +48,9 @@ from oreqa.evaluation.metrics import paired_difference
 from oreqa.files import byte_lines, write_json, write_jsonl
 from oreqa.generation import generate_questions
 from oreqa.generation.candidates import MIN_WORDS, is_askable
-from oreqa.index.change_encoder import change_encoder, take_encodings
+from oreqa.index.change_encoder import change_encoder
 from oreqa.index.current import write_lock
 from oreqa.index.generations import require_generation
-from oreqa.index.memo import ENCODINGS
 from oreqa.index.search import Index
 from oreqa.mining.negatives import draw_negatives
 from oreqa.models.cross_encoder.inputs import read_cross_encoder_folder
@@ -151,8 +150,7 @@ def adapt_index(
                 report = _kept(original, work, outlook)
         write_json(work.measured, asdict(report))
         if report.published:
-            take_encodings(work.trial, folder)
-            change_encoder(folder, f"{report.folder}/{work.retriever.name}", device)
+            change_encoder(folder, f"{report.folder}/{work.retriever.name}", device, encoded=work.trial)
         finish(work)
         return report
 
@@ -262,8 +260,7 @@ def _estimate(original: Index, work: Work, arguments: Mapping[str, Any], classif
         )
     by_rule = sum(1 for _ in heading_pairs(passages))
     searched = [path.stat().st_size for path in require_generation(work.index).rglob("*")]
-    encoded = [path.stat().st_size for path in work.index.glob(f"{ENCODINGS}*")]
-    size = 2 * sum(searched) + sum(encoded)  # the trial's files and the next generation's are there at once
+    size = 2 * sum(searched)  # the trial's files and the next generation's are there at once
     first = FIRST_ANSWERS * min(FIRST_PASSAGES, asked_about) if foresees else 0
     whole = estimate(original.encoder, passages, questions, by_rule, arguments["round_trip"] > 0, classifies, size, first)
     asked = work.questions if work.questions.is_file() else work.outlook

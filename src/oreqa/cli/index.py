@@ -273,9 +273,9 @@ def check(
     index: Option.index,
     as_json: Option.as_json = False,
 ) -> None:
-    """Compare every file and every cached encoding of an index with its checksum, and list the damaged ones.
+    """Compare every file of an index with its checksum, and list the damaged ones.
 
-    The exit code is 1 if any is damaged. Nothing is changed: the next oreqa index rebuilds search files and encodings.
+    The exit code is 1 if any is damaged. Nothing is changed: the next oreqa index rebuilds search files.
 
     [bold]oreqa check --index kb[/bold]
     """

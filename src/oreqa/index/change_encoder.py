@@ -27,23 +27,30 @@ from oreqa.index.generations import (
     require_generation,
     write_manifest,
 )
-from oreqa.index.memo import ENCODINGS, NEXT, replace_encodings
-from oreqa.index.publish import complete_draft, draft_passages, link_search_files
+from oreqa.index.journal import end_journal
+from oreqa.index.publish import complete_draft, link_search_files
 from oreqa.index.store import Settings
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.graph.session import DEVICES
 from oreqa.models.names import FITTED
 from oreqa.models.stored import pinned_name
-from oreqa.progress import Progress, ignore, no_progress, show
+from oreqa.progress import Progress, no_progress, show
 
 
-def change_encoder(folder: str | Path, model: str | Path, device: str = "cpu", progress: Progress = no_progress) -> int:
+def change_encoder(
+    folder: str | Path,
+    model: str | Path,
+    device: str = "cpu",
+    progress: Progress = no_progress,
+    encoded: Path | None = None,
+) -> int:
     """Encode all passages of an index by another encoder, and publish them at once; returns how many passages there are.
 
     Searches use the old vectors until then. Interrupted, it resumes when it is called again with the same model. Passages
     stay cut as they are, into pieces that the old encoder could read, and as many dimensions of the vectors are kept. A
-    ``model`` in the index's folder may be named by its path in it: the two can then be moved together. Raises
-    IndexStateError if there is no index, or if it is damaged or being written; ModelError for a model that cannot be loaded.
+    ``model`` in the index's folder may be named by its path in it: the two can then be moved together. What another index,
+    ``encoded``, has of the passages by this model is taken from there. Raises IndexStateError if there is no index, or if it
+    is damaged or being written; ModelError for a model that cannot be loaded.
     """
     folder = as_index_folder(folder)
     choice(device, DEVICES, "device")
@@ -58,32 +65,31 @@ def change_encoder(folder: str | Path, model: str | Path, device: str = "cpu", p
         draft.mkdir()
         try:
             shutil.copyfile(generation / DOCUMENTS, draft / DOCUMENTS)
-            passages = _encode_draft(folder, encoder, pinned_name(str(model)), progress)
+            passages = _encode_draft(folder, encoder, pinned_name(str(model)), encoded, progress)
             publish_draft(folder)
         finally:
             drop_draft(folder)
-        replace_encodings(folder / NEXT, folder / ENCODINGS)
+        end_journal(folder)
     return passages
 
 
-def _encode_draft(folder: Path, encoder: Encoder, model: str, progress: Progress) -> int:
-    """Complete a draft that has the documents: settings, encodings, search files and manifest."""
-    draft = folder / DRAFT
-    with closing(store.open_draft(draft)) as database:
-        settings = store.read_settings(database)
-        with closing(Encodings(folder, encoder.fingerprint, settings.language, NEXT)) as encodings:
-            digests = [row[0] for row in database.execute("SELECT DISTINCT encoding FROM passages")]
-            missing = [digest for digest in digests if digest not in encodings]
-            with show(progress, "encoding passages", len(digests)) as advance:
-                advance(len(digests) - len(missing))
-                for batch in draft_passages(database, missing):
-                    encodings.encode(batch, encoder, advance)
+def _encode_draft(folder: Path, encoder: Encoder, model: str, encoded: Path | None, progress: Progress) -> int:
+    """Complete a draft that has the documents: settings, search files and manifest."""
+    draft, source = folder / DRAFT, encoded and require_generation(encoded)
+    damaged = damaged_files(source) if source else ()
+    with (
+        closing(store.open_draft(draft)) as database,
+        closing(Encodings(folder, encoder.fingerprint, source, damaged)) as encodings,
+    ):
+        rows = database.execute("SELECT MIN(id), encoding FROM passages GROUP BY encoding ORDER BY MIN(id)").fetchall()
+        missing = [row for row in rows if row[1] not in encodings]
+        with show(progress, "encoding passages", len(rows)) as advance:
+            advance(len(rows) - len(missing))
             with store.transaction(database):
                 store.write_setting(database, "model", model)
                 store.write_setting(database, "fingerprint", encoder.fingerprint)
                 store.write_prompts(database, encoder.prompts)
-            complete_draft(database, draft, encodings, lambda batch: encodings.encode(batch, encoder, ignore))
-            encodings.forget_unused(digests)
+            complete_draft(database, draft, encodings, lambda batch: encodings.encode(batch, encoder, advance))
         (count,) = database.execute("SELECT COUNT(*) FROM passages").fetchone()
     write_manifest(draft, {})
     return int(count)
@@ -130,12 +136,3 @@ def copy_generation(folder: Path, out: Path) -> None:
     write_manifest(target, link_search_files(generation, target))
     remove(out)
     copy.rename(out)
-
-
-def take_encodings(source: Path, folder: Path) -> None:
-    """Move what another index of the same documents has encoded to where ``change_encoder`` looks for it.
-
-    What was moved before is there already.
-    """
-    if (source / ENCODINGS).is_file():
-        replace_encodings(source / ENCODINGS, folder / NEXT)

@@ -37,8 +37,8 @@ def quantise(vectors: Floats) -> Codes:
     return rows
 
 
-def stored_codes(data: bytes, count: int) -> Codes:
-    """The codes of ``count`` vectors from their bytes."""
+def stored_codes(data: bytes | NDArray[np.uint8], count: int) -> Codes:
+    """The codes of ``count`` vectors from their bytes, which are not copied."""
     kind = code_type(0)
     return np.frombuffer(data, code_type(len(data) // count - kind.itemsize))
 

@@ -68,7 +68,7 @@ class Report:
     passages: int = 0
     """Passages in the whole index."""
     encoded: int = 0
-    """Passages that the model encoded; the others came from the memo."""
+    """Passages that the model encoded; the vectors of the others were there."""
     unknown: dict[str, int] = field(default_factory=dict)
     """Files that no reader supports, counted by file extension."""
     examples: dict[str, str] = field(default_factory=dict)
@@ -82,7 +82,7 @@ class Report:
     warnings: list[str] = field(default_factory=list)
     """One line per problem with a file from which too little text was extracted."""
     mended: list[str] = field(default_factory=list)
-    """Names of the files that were damaged and have been rebuilt: search files, and encodings.db."""
+    """Names of the files that were damaged and have been rebuilt: search files."""
 
     def pass_over(self, unknown: Mapping[str, int], examples: Mapping[str, Path]) -> None:
         """Record the files that no reader supports."""

@@ -25,7 +25,7 @@ from oreqa.index.generations import (
     newest_generation,
     with_newest,
 )
-from oreqa.index.memo import ENCODINGS, check_encodings, damage_of_encodings, memo_files
+from oreqa.index.journal import JOURNAL
 from oreqa.index.store import Holds, Settings
 from oreqa.locks import lock_file
 from oreqa.models.encoder.prompts import Prompts
@@ -51,7 +51,7 @@ class CurrentState:
 
     ``documents`` maps keys to rows, ``by_source`` sources to their rows, ``revisions`` sources to the revisions they were
     last read with. ``fingerprint`` identifies the model, ``quality`` is that of answers, ``passages`` their number, and
-    ``damaged`` names the search files whose checksums no longer match, and the memo if it is damaged.
+    ``damaged`` names the search files whose checksums no longer match.
     """
 
     generation: Path | None = None
@@ -115,7 +115,6 @@ def read_current_state(folder: Path, settings: Settings, holds: Holds) -> Curren
     damaged = damaged_files(generation)
     if DOCUMENTS in damaged:
         raise IndexStateError(damage_message(generation / DOCUMENTS))
-    damaged += _damaged_memo(folder)
     with closing(store.open_documents(generation)) as database:
         built_with = store.read_settings(database)
         _check_settings(folder, settings, built_with)
@@ -133,13 +132,6 @@ def read_current_state(folder: Path, settings: Settings, holds: Holds) -> Curren
             passages=passages,
             damaged=damaged,
         )
-
-
-def _damaged_memo(folder: Path) -> list[str]:
-    try:
-        return [ENCODINGS] if damage_of_encodings(folder) else []
-    except (OSError, sqlite3.Error):  # an update that opens it for writing will say why it cannot
-        return []
 
 
 def _check_settings(folder: Path, settings: Settings, built_with: Settings) -> None:
@@ -254,7 +246,7 @@ def check_empty(folder: Path) -> None:
     """Check that a new index's folder is empty or does not exist; raises InputError or IndexStateError otherwise."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder}: it is a file; an index is a folder")
-    ours = ("lock", DRAFT, *(file.name for file in memo_files(folder / ENCODINGS)))
+    ours = ("lock", DRAFT, JOURNAL)
     others = sorted(f.name for f in folder.iterdir() if f.name not in ours) if folder.is_dir() else []
     if others:
         raise InputError(f"{folder}: it holds {others[0]!r}, which is not an index; use a new or empty folder")
@@ -262,8 +254,7 @@ def check_empty(folder: Path) -> None:
 
 def check_index(folder: Path) -> list[str]:
     """Return one line per damaged file, each saying how to repair it. Raises IndexStateError if there is no index."""
-    memo_problem = check_encodings(folder)
-    return [*with_newest(folder, _damage), *([memo_problem] if memo_problem else [])]
+    return with_newest(folder, _damage)
 
 
 def _damage(generation: Path) -> list[str]:

@@ -188,10 +188,8 @@ def stored_beginning(
 
 
 def stored_layout(select: Callable[[str, Sequence[object]], list[tuple[Any, ...]]], document: int) -> bytes:
-    """Where the text of a PDF stands on its pages, packed; empty for others, and where the index was made before that was
-    kept. ``select`` is that of a snapshot."""
-    is_kept = select("SELECT 1 FROM sqlite_master WHERE name = ?", ("layouts",))
-    rows = select("SELECT packed FROM layouts WHERE document = ?", (document,)) if is_kept else []
+    """Where the text of a PDF stands on its pages, packed; empty for others. ``select`` is that of a snapshot."""
+    rows = select("SELECT packed FROM layouts WHERE document = ?", (document,))
     return bytes(rows[0][0]) if rows else b""
 
 

@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 from oreqa.errors import IndexStateError
 from oreqa.paths import index_option
 
-FORMAT = 6
+FORMAT = 7
 MANIFEST = "manifest.json"
 DOCUMENTS = "documents.db"
 DRAFT = "draft"

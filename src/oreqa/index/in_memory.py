@@ -69,7 +69,7 @@ def index_documents(
             writer.flush(advance)
             if prune:
                 writer.remove_unseen(lambda source: writer.current.revisions.get(source) == IN_MEMORY, prune=True)
-            writer.publish()
+            writer.publish(advance)
             return writer.report
     except _CallersError as error:
         raise error.cause from None

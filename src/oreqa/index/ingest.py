@@ -122,7 +122,7 @@ def index_files(
             return writer.current.revisions.get(source) != IN_MEMORY and _below(source, roots) and not _below(source, unseen)
 
         writer.remove_unseen(searched, prune)
-        writer.publish()
+        writer.publish(advance)
         return writer.report
 
 

@@ -78,14 +78,10 @@ def check_language(language: str) -> None:
 
 
 class Vocabulary:
-    """Words and their numbers, from 0. New words are numbered as they come."""
+    """Words and their numbers, from 0, given as they come."""
 
-    def __init__(self, terms: Sequence[str] = ()) -> None:
-        self._ids = {word: number for number, word in enumerate(terms)}
-        self._saved = len(self._ids)
-
-    def __len__(self) -> int:
-        return len(self._ids)
+    def __init__(self) -> None:
+        self._ids: dict[str, int] = {}
 
     def items(self) -> Iterable[tuple[str, int]]:
         """All words with their numbers."""
@@ -95,12 +91,6 @@ class Vocabulary:
         """The numbers of words, new ones included."""
         ids = self._ids
         return np.array([ids.setdefault(word, len(ids)) for word in terms], np.int32)
-
-    def take_new(self) -> list[tuple[int, str]]:
-        """The words that came since the last call, with their numbers."""
-        new = [(number, word) for word, number in list(self._ids.items())[self._saved :]]
-        self._saved = len(self._ids)
-        return new
 
 
 Texts = tuple[Ints, NDArray[np.int64]]

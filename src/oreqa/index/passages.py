@@ -99,7 +99,7 @@ def _index(
             writer.add(document, document.key, cut, advance)
         writer.flush(advance)
         writer.remove_unseen(lambda _: True, prune=True)
-        writer.publish()
+        writer.publish(advance)
     return Index.open(folder, device)
 
 

@@ -8,7 +8,7 @@ one of which less than half counts is written anew without the rest.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,6 +64,14 @@ class Segment:
         part = self.words[unit]
         return self.vectors[unit][part.live] if len(part.dead) else self.vectors[unit]
 
+    def codes_of(self, passage_id: int) -> Codes | None:
+        """The codes of a passage and of its sentences; None if the segment does not hold it."""
+        row = int(np.searchsorted(self.passage_ids, passage_id))
+        if row == len(self.passage_ids) or self.passage_ids[row] != passage_id:
+            return None
+        begin, end = np.searchsorted(self.sentence_rows, (row, row + 1))
+        return np.concatenate([self.vectors["passage"][row : row + 1], self.vectors["sentence"][begin:end]])
+
     def without(self, dead: Rows) -> Segment:
         """The segment of which these rows of passages, rising, count no longer, and no others."""
         gone = np.zeros(len(self.passage_ids), bool)
@@ -73,14 +81,16 @@ class Segment:
         return Segment(self.name, self.passage_ids, self.sentence_ids, self.sentence_rows, self.vectors, parts)
 
 
-def open_segments(generation: Path) -> list[Segment]:
+def open_segments(generation: Path, damaged: Collection[str] = ()) -> list[Segment]:
     """The segments that a generation's manifest names, in the order of their passages, mapped into memory.
 
-    What else lies in its folder is left alone. Raises IndexStateError or OSError if one is being removed.
+    Those with ``damaged`` files are left out, unless only what is dead cannot be read. What else lies in the folder is left
+    alone. Raises IndexStateError or OSError if a segment is being removed.
     """
     files = read_manifest(generation)
-    names = sorted({name.partition("/")[0] for name in files if "/" in name})
-    return [_open(generation / name, f"{name}/{DEAD}" in files) for name in names]
+    left_out = {name.partition("/")[0] for name in damaged if not name.endswith(f"/{DEAD}")}
+    names = sorted({name.partition("/")[0] for name in files if "/" in name} - left_out)
+    return [_open(generation / name, f"{name}/{DEAD}" in files.keys() - damaged) for name in names]
 
 
 def _open(folder: Path, has_dead: bool) -> Segment:

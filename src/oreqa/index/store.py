@@ -37,11 +37,12 @@ CREATE TABLE documents(
     id INTEGER PRIMARY KEY, key TEXT NOT NULL, source TEXT NOT NULL, title TEXT NOT NULL, fields TEXT NOT NULL,
     hash BLOB NOT NULL, gone INTEGER NOT NULL DEFAULT 0);
 CREATE INDEX documents_source ON documents(source);
--- encoding: the hash of the passage's encoder input, under which its vectors and words are memoised.
+-- encoding: the hash of the passage's encoder input, by which a later update takes over its vectors. No id is given twice.
 CREATE TABLE passages(
-    id INTEGER PRIMARY KEY, document INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE,
+    id INTEGER PRIMARY KEY AUTOINCREMENT, document INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE,
     heading TEXT NOT NULL, text TEXT NOT NULL, start INTEGER NOT NULL, places TEXT NOT NULL, encoding BLOB NOT NULL);
 CREATE INDEX passages_document ON passages(document);
+CREATE INDEX passages_encoding ON passages(encoding);
 -- Words per page of a document: in the source, extracted, and left out by reason.
 CREATE TABLE pages(
     document INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE,
@@ -55,12 +56,9 @@ CREATE INDEX sentences_passage ON sentences(passage);
 CREATE TABLE terms(id INTEGER PRIMARY KEY, term TEXT NOT NULL UNIQUE);
 -- The two words that a word is made of, in a language whose compounds are split.
 CREATE TABLE compounds(compound INTEGER NOT NULL, part INTEGER NOT NULL);
-"""
-
-# Where the text of PDFs stands on their pages. Indexes made before there was this table get it with their next update.
-_LAYOUTS = """
-CREATE TABLE IF NOT EXISTS layouts(
-    document INTEGER PRIMARY KEY REFERENCES documents ON DELETE CASCADE, packed BLOB NOT NULL)
+-- Where the text of PDFs stands on their pages.
+CREATE TABLE layouts(
+    document INTEGER PRIMARY KEY REFERENCES documents ON DELETE CASCADE, packed BLOB NOT NULL);
 """
 
 
@@ -136,11 +134,11 @@ def create_documents(folder: Path, settings: Settings, fingerprint: str, holds: 
 
 
 def open_draft(folder: Path) -> sqlite3.Connection:
-    """Open a draft's documents for writing, without syncing: a crash loses the draft anyway."""
+    """Open a draft's documents for writing, without syncing: a crash loses the draft anyway. What is deleted is zeroed."""
     database = sqlite3.connect(folder / DOCUMENTS, isolation_level=None)
-    for pragma in ("foreign_keys = ON", "journal_mode = MEMORY", "synchronous = OFF", "temp_store = MEMORY"):
+    in_memory = ("journal_mode = MEMORY", "temp_store = MEMORY")
+    for pragma in ("foreign_keys = ON", "synchronous = OFF", "secure_delete = ON", *in_memory):
         database.execute(f"PRAGMA {pragma}")
-    database.execute(_LAYOUTS)
     return database
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -31,6 +31,7 @@ from oreqa.index.current import (
 from oreqa.index.documents import document_hash, insert_document
 from oreqa.index.encodings import Encodings, passage_hash
 from oreqa.index.generations import DOCUMENTS, DRAFT, drop_draft, newest_generation, publish_draft, write_manifest
+from oreqa.index.journal import end_journal
 from oreqa.index.lexical import check_language
 from oreqa.index.publish import complete_draft, link_fitted, link_search_files
 from oreqa.index.store import Holds, Settings, transaction
@@ -77,10 +78,10 @@ class IndexWriter:
 
     @property
     def encodings(self) -> Encodings:
-        """The memo of encoded passages, opened on first use."""
+        """What is encoded, opened on first use."""
         if self._encodings is None:
             fingerprint = self.current.fingerprint or self.encoder.fingerprint
-            self._encodings = Encodings(self.folder, fingerprint, self.settings.language)
+            self._encodings = Encodings(self.folder, fingerprint, self.current.generation, self.current.damaged)
         return self._encodings
 
     @property
@@ -171,7 +172,7 @@ class IndexWriter:
             self.flush(advance)
 
     def flush(self, advance: Advance = ignore) -> None:
-        """Encode the pending documents, commit their encodings to the memo, and write the documents to the draft."""
+        """Encode the pending documents, note their encodings in the journal, and write the documents to the draft."""
         if not self._pending:
             return
         hashes = [[passage_hash(passage) for passage in pending.passages] for pending in self._pending]
@@ -225,9 +226,9 @@ class IndexWriter:
             with transaction(self.draft):
                 self.draft.executemany("UPDATE documents SET gone = 1 WHERE id = ?", newly_gone)
 
-    def publish(self) -> None:
-        """Make all changes visible at once as the next generation; without changes, do nothing."""
-        self.flush()
+    def publish(self, advance: Advance = ignore) -> None:
+        """Make all changes visible at once as the next generation, if there are any. The journal ends with that."""
+        self.flush(advance)
         quality = [(name,) for name in {self.settings.quality} - {self.current.quality, None}]
         for changes in self._sources.values():
             changes.count(self.report)
@@ -235,6 +236,7 @@ class IndexWriter:
         returned = [(row.number,) for changes in self._sources.values() for row in changes.returned]
         revisions = [pair for pair in self._new_revisions.items() if pair[1] is not None]
         if self._draft is None and not (returned or self._new_revisions or self._rebuild or quality):
+            end_journal(self.folder)
             return
         with transaction(self.draft):
             self.draft.executemany("INSERT OR REPLACE INTO settings VALUES ('quality', ?)", quality)
@@ -244,21 +246,18 @@ class IndexWriter:
             self.draft.executemany("INSERT INTO sources VALUES (?, ?)", revisions)
         checksums: Mapping[str, Mapping[str, Any]] = {}
         if self._rebuild:
-            before = None if self.current.damaged else self.current.generation
-            checksums = complete_draft(self.draft, self.folder / DRAFT, self.encodings, self._encode, before)
+            encode = partial(self._encode, advance=advance)
+            checksums = complete_draft(self.draft, self.folder / DRAFT, self.encodings, encode, self.encodings.published)
             link_fitted(self.current.generation, self.folder / DRAFT, self.current.damaged)
         elif self.current.generation is not None:  # the passages are the same, and so are their search files
             checksums = link_search_files(self.current.generation, self.folder / DRAFT)
         (self.report.passages,) = self.draft.execute("SELECT COUNT(*) FROM passages").fetchone()
-        used = [row[0] for row in self.draft.execute("SELECT encoding FROM passages")]
         self.draft.close()
         self._draft = None
         write_manifest(self.folder / DRAFT, checksums)
         publish_draft(self.folder)
         self._published = True
-        if self._encodings is not None:
-            with suppress(sqlite3.OperationalError):  # the update stands; on a full disk, the next one forgets them
-                self._encodings.forget_unused(used)
+        end_journal(self.folder)
 
 
 @contextmanager

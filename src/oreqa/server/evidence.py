@@ -22,7 +22,7 @@ def is_drawable(document: CatalogDocument) -> bool:
 def document_boxes(document: CatalogDocument, drawer: Drawer, start: int, end: int) -> TextBoxes:
     """The rectangles of the characters ``start`` to ``end`` of a document on its pages, one a line.
 
-    None for text without a place of its own, such as that of scanned pages, and in indexes made before layouts were kept.
+    None for text without a place of its own, such as that of scanned pages.
     Raises RefusedError: 400 for a range that is none or too long, 404 for a document without pages, 409 for a file that was
     changed or is gone, or as ``Drawer.boxes``.
     """

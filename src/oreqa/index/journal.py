@@ -1,0 +1,81 @@
+"""The journal of an update: what it has encoded and not published yet, so that an interruption loses at most one batch.
+
+It lies in the index's folder, and ends when an update does. Each record has a CRC-32: reading ends before the first that is
+cut off or damaged, and so does the file.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+
+from oreqa.index.codes import Codes, stored_codes
+from oreqa.index.generations import need_regular
+from oreqa.index.store import is_damage
+
+JOURNAL = "journal"
+
+_HEAD, _CRC = struct.Struct("<32sII"), struct.Struct("<I")
+"""Before the codes of a passage its hash, how many there are and their bytes; behind them the CRC-32 of all that."""
+
+
+class Journal:
+    """The journal of the index in ``folder``, of encodings by an encoder; one that is another's is begun anew."""
+
+    def __init__(self, folder: Path, encoder: str) -> None:
+        self._path, self._title = folder / JOURNAL, f"{encoder}\n".encode()
+        self._places: dict[bytes, tuple[int, int, int]] = {}
+        if need_regular(self._path):
+            try:
+                self._read()
+            except OSError as error:
+                if not is_damage(error):
+                    raise
+                self._path.unlink()
+
+    def _read(self) -> None:
+        size = self._path.stat().st_size
+        with self._path.open("r+b") as file:
+            end = len(self._title) if file.read(len(self._title)) == self._title else 0
+            while end and len(head := file.read(_HEAD.size)) == _HEAD.size:
+                digest, count, length = _HEAD.unpack(head)
+                begin = end + _HEAD.size
+                if begin + length + _CRC.size > size:
+                    break
+                codes, crc = file.read(length), file.read(_CRC.size)
+                if _CRC.pack(zlib.crc32(head + codes)) != crc:
+                    break
+                self._places[digest] = begin, length, count
+                end = begin + length + _CRC.size
+            file.truncate(end)
+
+    def __contains__(self, digest: bytes) -> bool:
+        return digest in self._places
+
+    def append(self, encoded: Mapping[bytes, Codes]) -> None:
+        """Add the codes of passages, by their hashes. Raises OSError if the disk is full."""
+        with self._path.open("ab") as file:
+            file.write(b"" if file.tell() else self._title)
+            for digest, codes in encoded.items():
+                record = _HEAD.pack(digest, len(codes), codes.nbytes) + codes.tobytes()
+                self._places[digest] = file.tell() + _HEAD.size, codes.nbytes, len(codes)
+                file.write(record + _CRC.pack(zlib.crc32(record)))
+
+    def read(self, digests: Iterable[bytes]) -> dict[bytes, Codes]:
+        """The codes of those passages that it has, mapped into memory."""
+        places = {digest: self._places[digest] for digest in digests if digest in self._places}
+        data = np.memmap(self._path, np.uint8, "r") if places else np.zeros(0, np.uint8)
+        return {
+            digest: stored_codes(data[begin : begin + length], count) for digest, (begin, length, count) in places.items()
+        }
+
+
+def end_journal(folder: Path) -> None:
+    """Remove the journal of an index whose update is complete; one that cannot be removed does no harm."""
+    with suppress(OSError):
+        (folder / JOURNAL).unlink()

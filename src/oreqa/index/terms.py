@@ -1,0 +1,57 @@
+"""The words of a draft: their numbers, and which of them are made of others."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from oreqa.arrays import Ints
+from oreqa.index.bm25 import LivePostings, live_words
+from oreqa.index.compounds import COMPOUNDING, vocabulary_parts
+from oreqa.index.store import read_setting, transaction
+
+
+class Terms:
+    """The numbers of words in a draft's table of terms, where new words are added as they come."""
+
+    def __init__(self, database: sqlite3.Connection) -> None:
+        self._database = database
+        self._ids: dict[str, int] = {}
+
+    def number(self, words: Sequence[str]) -> Ints:
+        """The numbers of words."""
+        ids = self._ids
+        for word in dict.fromkeys(words):
+            if word not in ids:
+                held = self._database.execute("SELECT id FROM terms WHERE term = ?", (word,)).fetchone()
+                if held is None:
+                    held = self._database.execute("INSERT INTO terms(term) VALUES (?) RETURNING id", (word,)).fetchone()
+                ids[word] = held[0]
+        return np.array([ids[word] for word in words], np.int32)
+
+
+def drop_unused_terms(database: sqlite3.Connection, parts: Sequence[LivePostings]) -> None:
+    """Remove the words that no text uses."""
+    used = {number for part in parts for number in live_words(part)[0].tolist()}
+    with transaction(database):
+        stale = [(number,) for (number,) in database.execute("SELECT id FROM terms") if number not in used]
+        database.executemany("DELETE FROM terms WHERE id = ?", stale)
+
+
+def write_compounds(database: sqlite3.Connection, passages: Sequence[LivePostings]) -> None:
+    """Write which words are made of which, where the language has compounds that are split."""
+    if (language := read_setting(database, "language")) in COMPOUNDING:
+        passages_with: Counter[int] = Counter()
+        for part in passages:
+            words, counts = live_words(part)
+            passages_with.update(dict(zip(words.tolist(), counts.tolist(), strict=True)))
+        terms = database.execute("SELECT id, term FROM terms").fetchall()
+        numbers = {term: number for number, term in terms if passages_with[number]}
+        parts = vocabulary_parts({term: passages_with[number] for term, number in numbers.items()}, language)
+        rows = [(numbers[word], numbers[part]) for word, pair in parts.items() for part in pair]
+        with transaction(database):
+            database.execute("DELETE FROM compounds")
+            database.executemany("INSERT INTO compounds VALUES (?, ?)", rows)
