@@ -10,6 +10,10 @@ are looked at only to measure. For each seed the three trainings take the same n
 question's passage, or the first of its document, lies among all, by vectors alone: R@5, R@10, R@20 and MRR, the setting of
 ProQA's Table 3 (Xiong et al. 2021). The encoder before any training stands beside them; with --share, so do means of its
 weights and that share of the trained ones. What --work holds is neither trained nor measured again.
+
+With --stages N each training goes on N - 1 times, with other batches: in clusters, at random, and, as Xiong et al. do, in
+clusters after a first stage at random. With --width all begin with one new layer of that width over the principal components
+of MiniLM's token embeddings: a hundredth of the time.
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.stats import ttest_ind
 
 from oreqa.core import Passage
 from oreqa.datasets.beir import load_beir
@@ -45,10 +50,13 @@ from oreqa.training import train_model
 
 sys.path.append(str(Path(__file__).parents[1]))
 from common import mean_and_deviation, report
+from support.small_retrievers import narrow_backbone
 
 RECIPE = Path(__file__).parents[2] / "recipes" / "small" / "pretraining.toml"
 SYSTEMS = ("clusters", "distinct", "cloze")
 """Clusters against batches at random on the same questions; cloze pairs in batches at random."""
+THEN = " then "
+"""Stands between the stages in the name of a system."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +134,21 @@ def draw_cloze(corpus: Path, index: Path, passages: int, count: int, seed: int, 
     every.unlink()
 
 
+def chains(stages: int) -> list[str]:
+    """Systems of so many stages, of which the first are trained before."""
+    return [
+        THEN.join(("clusters",) * stages),
+        THEN.join(("distinct",) * stages),
+        *([THEN.join(("distinct", *("clusters",) * (stages - 1)))] if stages > 1 else ()),
+    ]
+
+
+def over_seeds(ranks: dict[str, list[list[float]]], system: str, other: str) -> float | None:
+    """Welch's p that the MRR of two systems differs, a run a seed; none from fewer than two."""
+    values = [[figures(run)["mrr"] for run in ranks[name]] for name in (system, other)]
+    return float(ttest_ind(*values, equal_var=False).pvalue) if len(values[0]) > 1 < len(values[1]) else None
+
+
 def train(system: str, questions: Path, cloze: Path, out: Path, seed: int, settings: Sequence[str]) -> dict[str, Any]:
     """Train one system, unless it is trained already; returns what its run.json holds."""
     pairs = cloze if system == "cloze" else questions
@@ -151,33 +174,41 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--set", action="append", default=[], help="a setting of the recipe, for all trainings")
     parser.add_argument("--share", type=float, help="measure means of the weights, too, with so much of the trained ones")
+    parser.add_argument("--stages", type=int, default=1, help="trainings, each going on from the one before")
+    parser.add_argument("--width", type=int, help="begin with a new layer so wide instead of MiniLM")
     parser.add_argument("--name", required=True, help="part of the result's name")
     arguments = parser.parse_args()
     if arguments.held_out and arguments.corpus.is_dir():
         parser.error("--held-out is for a file; name a split of a BEIR folder")
     arguments.work.mkdir(parents=True, exist_ok=True)
+    wide, systems = arguments.work / f"{arguments.width}-wide", list(SYSTEMS)
+    base = BASE_ENCODER if arguments.width is None else narrow_backbone(BASE_ENCODER, arguments.width, wide)
+    if arguments.stages > 1:
+        systems = [chain for stage in range(1, arguments.stages + 1) for chain in chains(stage)]
     index = arguments.work / f"{arguments.name}-index"
     task = load_task(arguments.corpus, index, arguments.split, arguments.held_out)
     questions = arguments.work / f"{arguments.name}-drawn.jsonl"
     draw_lines(arguments.questions, arguments.pairs, 0, questions)
     pairs = sum(1 for _ in load_pairs(questions))
     before = arguments.work / f"{arguments.name}-before-ranks.json"
-    ranks: dict[str, list[list[float]]] = {"before": [kept_ranks(task, BASE_ENCODER, before)]}
+    ranks: dict[str, list[list[float]]] = {"before": [kept_ranks(task, base, before)]}
     print("before", figures(ranks["before"][0]), flush=True)
     steps: dict[str, int] = {}
     for seed in range(arguments.seeds):
         cloze = arguments.work / f"{arguments.name}-cloze-{pairs}-{seed}.jsonl"
-        if not cloze.is_file():
+        if "cloze" in systems and not cloze.is_file():
             draw_cloze(arguments.corpus, index, len(task.passages), pairs, seed, cloze)
-        for system in SYSTEMS:
-            out = arguments.work / f"{arguments.name}-{system}-{seed}"
-            record = train(system, questions, cloze, out, seed, arguments.set)
+        for system in systems:
+            out, (*before_it, last) = arguments.work / f"{arguments.name}-{system}-{seed}", system.split(THEN)
+            begun = arguments.work / f"{arguments.name}-{THEN.join(before_it)}-{seed}" if before_it else base
+            settings = [*arguments.set, f"backbone={begun}"]
+            record = train(last, questions, cloze, out, seed + 100 * len(before_it), settings)
             steps[system] = record["steps"]
             models = {system: out}
             if arguments.share is not None:
                 models[f"{system}, {arguments.share:g} of it"] = mixed = out.with_name(f"{out.name}-{arguments.share:g}")
                 if not (mixed / "model.safetensors").is_file():
-                    mix_weights(out, BASE_ENCODER, arguments.share, mixed)
+                    mix_weights(out, base, arguments.share, mixed)
             for name, model in models.items():
                 ranks.setdefault(name, []).append(kept_ranks(task, model, model.with_name(f"{model.name}-ranks.json")))
                 print(name, seed, figures(ranks[name][-1]), flush=True)
@@ -188,17 +219,24 @@ def main() -> None:
         columns = {name: [figures(run)[name] for run in runs] for name in figures(runs[0])}
         rows[system] = {name: [*mean_and_deviation(values), values] for name, values in columns.items()}
     reciprocal = {system: np.mean([1 / np.array(run) for run in runs], axis=0) for system, runs in ranks.items()}
-    compared = [("clusters", system) for system in ("distinct", "cloze", "before")]
+    compared = [("clusters", system) for system in (*systems, "before") if system in ("distinct", "cloze", "before")]
     compared += [(system, "before") for system in ranks if system not in ("clusters", "before")]
+    for stage in range(2, arguments.stages + 1):
+        *alone, both = chains(stage)
+        compared += [(both, system) for system in alone] + [(alone[0], alone[1])]
     differences = {
         f"{system} - {other}": paired_difference(reciprocal[other].tolist(), reciprocal[system].tolist(), 0)
         for system, other in compared
     }
     counts: dict[str, Any] = {"passages": len(task.passages), "asked": len(task.questions), "pairs": pairs, "steps": steps}
     counts["questions_sha256"] = data_hash([questions])
-    settings = {"seeds": arguments.seeds, "settings": arguments.set, "held_out": arguments.held_out}
-    gains = {name: asdict(difference) for name, difference in differences.items()}
-    report(f"proqa/pretraining-{arguments.name}", {**counts, **settings, "rows": rows, "mrr_differences": gains})
+    counts |= {"seeds": arguments.seeds, "settings": arguments.set, "held_out": arguments.held_out}
+    counts |= {"stages": arguments.stages, "width": arguments.width}
+    gains = {
+        f"{pair[0]} - {pair[1]}": asdict(differences[f"{pair[0]} - {pair[1]}"]) | {"p_over_seeds": over_seeds(ranks, *pair)}
+        for pair in compared
+    }
+    report(f"proqa/pretraining-{arguments.name}", {**counts, "rows": rows, "mrr_differences": gains})
 
 
 if __name__ == "__main__":
