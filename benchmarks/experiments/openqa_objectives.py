@@ -132,7 +132,7 @@ def main() -> None:
         if name != "shared"
         for test in ("nq", "trec")
     }
-    report("proqa/openqa_objectives", {**counts, "records": records, "rows": rows, "em_differences": differences})
+    report("openqa/objectives", {**counts, "records": records, "rows": rows, "em_differences": differences})
 
 
 if __name__ == "__main__":

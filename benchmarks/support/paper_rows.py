@@ -270,7 +270,7 @@ ROWS: dict[str, list[Row]] = {
             "4",
             "shared→joint→separate, EM",
             "38.5→36.2→35.1",
-            tuple(("proqa/openqa_objectives.json", "rows", name, "nq", "em") for name in ("shared", "joint", "separate")),
+            tuple(("openqa/objectives.json", "rows", name, "nq", "em") for name in ("shared", "joint", "separate")),
             "1,000; 499",
             verdict="cannot be said",
         ),
