@@ -135,7 +135,7 @@ def test_results_name_no_folder_of_a_machine() -> None:
 
 
 TO_MEASURE_AGAIN = """augmentation/rerank_weight confidence/sentences confidence/spans-before documents/fast-fresh
-documents/tables-after documents/tables-before endx/full_attention files/extraction files/mails-after
+documents/tables-after documents/tables-before endx/full_attention files/extraction
 reconsider/ablations-unseen reconsider/open-unseen retriever/weights"""
 
 
