@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 import random
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +17,7 @@ torch = pytest.importorskip("torch")
 pytestmark = [pytest.mark.train, pytest.mark.slow]
 
 from parameters import first_and_system  # noqa: E402
+from server_process import free_port  # noqa: E402
 
 from oreqa.datasets.load import load_training_pairs  # noqa: E402
 from oreqa.datasets.pairs import pair_row  # noqa: E402
@@ -190,24 +193,40 @@ def test_a_key_of_clusters_without_them_is_refused(squad_file: Path, tiny: Path)
 def test_the_command_trains_under_torchrun(
     squad_file: Path, tiny: Path, tmp_path: Path, towers: str, batches: str, table: str
 ) -> None:
-    import subprocess
-    import sys
-
     recipe = tmp_path / "r.toml"
     recipe.write_text(
         f'kind = "retriever"\nbackbone = "{tiny}"\ndata = ["{squad_file}"]\nmax_tokens = 48\n'
         f'towers = "{towers}"\nbatches = "{batches}"\n'
         f"{table}[optimiser]\nlearning_rate = 1e-3\nbatch = 6\n"
     )
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "oreqa", "train"]
-    found = subprocess.run(
-        [*command, "retriever", "--recipe", recipe, "--out", tmp_path / "m"], capture_output=True, text=True, timeout=200
+    ended = torchrun("--standalone", "--nproc-per-node=2", recipe=recipe, out=tmp_path / "m")
+    assert ended.wait(200) == 0
+    assert_two_processes_trained(tmp_path / "m")
+
+
+@pytest.mark.system
+def test_the_command_trains_on_two_machines(squad_file: Path, tiny: Path, tmp_path: Path) -> None:
+    recipe = tmp_path / "r.toml"
+    recipe.write_text(
+        f'kind = "retriever"\nbackbone = "{tiny}"\ndata = ["{squad_file}"]\nmax_tokens = 48\n'
+        "[optimiser]\nlearning_rate = 1e-3\nbatch = 6\n"
     )
-    assert found.returncode == 0, found.stderr
-    record = json.loads((tmp_path / "m" / "run.json").read_text())
+    place = ("--nnodes=2", "--nproc-per-node=1", "--master-addr=127.0.0.1", f"--master-port={free_port()}")
+    nodes = [torchrun(*place, f"--node-rank={node}", recipe=recipe, out=tmp_path / "m") for node in range(2)]
+    assert [node.wait(200) for node in nodes] == [0, 0]
+    assert_two_processes_trained(tmp_path / "m")
+
+
+def torchrun(*options: str, recipe: Path, out: Path) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "torch.distributed.run", *options, "-m", "oreqa", "train", "retriever"]
+    return subprocess.Popen([*command, "--recipe", recipe, "--out", out])
+
+
+def assert_two_processes_trained(out: Path) -> None:
+    record = json.loads((out / "run.json").read_text())
     assert record["steps"] == -(-record["pairs"] // 12)  # both learn from six at a time
-    assert not (tmp_path / "m" / "checkpoints").exists()
-    assert Encoder(tmp_path / "m").encode(["who"]).shape == (1, 32)
+    assert not (out / "checkpoints").exists()
+    assert Encoder(out).encode(["who"]).shape == (1, 32)
 
 
 def test_checkpoints_with_other_names_of_weights_are_refused(squad_file: Path, tiny: Path, tmp_path: Path) -> None:
