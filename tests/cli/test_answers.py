@@ -25,6 +25,9 @@ def test_a_block_with_what_it_leaves_out() -> None:
         "likely 50%\n     To stop it:\n     [...]\n     2. Press Q.\n     a.md\n\n"
     )
     assert re.search(r"2\. \x1b\[1;4mPress Q\x1b\[0m", shown)
+    plain = io.StringIO()
+    Console(file=plain, width=60).print(render_answer(answer, styled=False), crop=False)
+    assert [line.rstrip() for line in plain.getvalue().splitlines()[:2]] == ["likely 50% Press Q", "     To stop it:"]
     report = answer.to_dict()
     assert report["form"] == "block"
     assert report["block"] == {

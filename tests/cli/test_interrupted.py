@@ -72,6 +72,13 @@ def test_a_question_that_looks_like_an_option_is_told_how_to_be_asked(question: 
     assert "; write -- before an argument that begins with -; " in error
 
 
+@pytest.mark.parametrize("command", ["ask", "search", "explain"])
+def test_a_question_about_an_option_is_told_how_to_be_asked(command: str) -> None:
+    error = CliRunner().invoke(app, [command, "--totals", "--index", "kb"]).stderr
+    assert f"No such option: --totals; to ask about it: root {command} [OPTIONS] -- '--totals ...'; " in error
+    assert "to ask about it" not in CliRunner().invoke(app, ["index", "kb", "--totals"]).stderr
+
+
 def test_a_user_without_a_home(library: Path, tmp_path: Path, tiny: Path) -> None:
     """As one whom a container makes up: no $HOME, and no entry among the users."""
     index_files(tmp_path / "kb", library, model=tiny)

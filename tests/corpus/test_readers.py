@@ -76,7 +76,7 @@ def test_short_texts_in_the_encodings_of_windows_and_dos(tmp_path: Path, encodin
         ("a.txt", b"", "no text"),
         ("a.txt", b" \n", "no text"),
         ("a.txt", b"MZ\0\0\0binary", "binary"),
-        ("a.xyz", b"\x7fELF\0\0", "not supported, and it is not plain text; supported: .txt"),
+        ("a.xyz", b"\x7fELF\0\0", "its file type is not supported, and it is not plain text$"),
         ("a.ps", b"%!PS Hello", "not supported, and it is not plain text"),
         ("a.txt", "\u200b\x01\n".encode(), "no text"),
     ],

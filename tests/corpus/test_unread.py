@@ -87,6 +87,7 @@ def test_what_is_read_gzipped_is_no_archive(tmp_path: Path) -> None:
 
 def test_a_name_is_no_option_of_the_command() -> None:
     assert "unpack it (gunzip -k ./-x.gz)," in str(how_to_unpack(Path("-x.gz")))
+    assert "unpack it (dpkg -x 'a b.deb' unpacked), and index the folder" in str(how_to_unpack(Path("a b.deb")))
 
 
 def test_several_archives_are_counted(tmp_path: Path) -> None:

@@ -75,6 +75,8 @@ def test_a_path_that_nothing_has_names_the_folders(tmp_path: Path, tiny: Path, m
 
     assert search("path=policy") == ("no document matches --where path=policy; folders are: docs/policies\n", False)
     assert search("title=Refunds") == ("no document matches --where title=Refunds\n", False)
+    near = "no document matches --where path=refnd.md; did you mean: docs/policies/refund.md?\n"
+    assert search("path=refnd.md") == (near, False)
     assert search("path=policies") == search("path=.") == ("", True)
     monkeypatch.chdir(tmp_path / "docs" / "policies")
     monkeypatch.setenv("HOME", str(tmp_path))

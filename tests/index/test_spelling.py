@@ -43,6 +43,11 @@ def test_words_that_are_spelt_well_stay(snapshot: Snapshot) -> None:
     assert misspelt("which garbige", snapshot, lambda word: word == "garbage") == {"garbige": "Garbage"}
 
 
+def test_a_question_in_another_language_is_no_misspelt_one(snapshot: Snapshot) -> None:
+    assert misspelt("Was garbige der Turm?", snapshot, lambda word: False) == {}
+    assert misspelt("What garbige is there?", snapshot, lambda word: False) == {"garbige": "Garbage"}
+
+
 def test_an_empty_index_knows_no_other_words(tiny: Path, tmp_path: Path) -> None:
     index_documents(tmp_path / "kb", [], model=tiny)
     with Index.open(tmp_path / "kb") as index:

@@ -23,10 +23,11 @@ ROWS_SHOWN = 3
 """Rows of a table that are shown to prove a computed answer; JSON has all."""
 
 
-def render_answer(answer: Answer, whole: bool = True, note: str = "") -> RenderableType:
+def render_answer(answer: Answer, whole: bool = True, note: str = "", styled: bool = True) -> RenderableType:
     """An answer for a terminal, with its sentence or its ``whole`` passage, and a ``note`` below.
 
-    Print it with ``crop=False``: the place is never cut."""
+    Where it is not ``styled``, its text stands beside its probability even if a block marks it. Print it with
+    ``crop=False``: the place is never cut."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -39,10 +40,11 @@ def render_answer(answer: Answer, whole: bool = True, note: str = "") -> Rendera
         sure.append(f" {answer.percent}")
     source = source_line(passage, answer.start, 5)
     marks = [Indented(Text(mark, "yellow"), 5) for mark in (*_marks(answer), *([note] if note else []))]
-    if answer.form == "block":
-        return Group(sure, *(Indented(text, 5) for text in _block_texts(answer)), source, *marks, "")
     head = Table.grid(padding=(0, 1))
     head.add_row(sure, Text(one_line(answer.text), "bold"))
+    if answer.form == "block":
+        blocks = (Indented(text, 5) for text in _block_texts(answer))
+        return Group(sure if styled else head, *blocks, source, *marks, "")
     if answer.computation:
         return Group(head, *_computation_parts(answer.computation), *marks, "")
     parts: list[RenderableType] = [head]

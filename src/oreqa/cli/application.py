@@ -239,7 +239,9 @@ def _elsewhere(error: Exception, context: Any) -> str:
         return ""
     commands = context.parent.command.commands.items()
     names = [f"oreqa {name}" for name, command in commands if any(option in each.opts for each in command.params)]
-    return f"; {' and '.join(names)} has it" if names else ""
+    asked = any(each.name == "question" for each in context.command.params)
+    question = f"; to ask about it: {context.command_path} [OPTIONS] -- '{option} ...'" if asked else ""
+    return (f"; {' and '.join(names)} has it" if names else "") + question
 
 
 app = typer.Typer(

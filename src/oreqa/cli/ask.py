@@ -200,7 +200,8 @@ def print_reply(reply: Reply, notes: dict[str, str]) -> None:
     guess = reply.guess
     if guess is not None:
         console.print("The documents may not answer this. Best guess:", style="bold yellow")
-        console.print(render_answer(guess, whole=False, note=notes.pop(guess.passage.document_key, "")), crop=False)
+        note = notes.pop(guess.passage.document_key, "")
+        console.print(render_answer(guess, whole=False, note=note, styled=console.is_terminal), crop=False)
     elif not reply.answers:
         console.print("no answer found", style="bold yellow")
     nearest = [] if reply.answers else [hit for hit in reply.nearest if guess is None or hit.passage != guess.passage]
@@ -210,4 +211,4 @@ def print_reply(reply: Reply, notes: dict[str, str]) -> None:
         console.print(render_near(hit), crop=False)
     for number, answer in enumerate(reply.answers):
         note = notes.pop(answer.passage.document_key, "")
-        console.print(render_answer(answer, whole=number == 0, note=note), crop=False)
+        console.print(render_answer(answer, whole=number == 0, note=note, styled=console.is_terminal), crop=False)

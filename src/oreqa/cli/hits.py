@@ -39,11 +39,17 @@ def shown_path(document: str) -> str:
 
 
 def no_match(where: Sequence[str], index: Index) -> str:
-    """That no document fulfils the conditions, and for a path the folders that the index has documents of."""
+    """That no document fulfils the conditions, and for a path the documents of similar names, or else the folders that the
+    index has documents of."""
+    from oreqa.index.documents import similar_documents
     from oreqa.index.folders import indexed_folders, listed_folders
 
     line = f"no document matches --where {' --where '.join(where)}"
-    folders = indexed_folders(index.snapshot().select) if any(each.startswith("path=") for each in where) else []
+    paths = [each.removeprefix("path=") for each in where if each.startswith("path=")]
+    select = index.snapshot().select
+    if similar := dict.fromkeys(shown_path(key) for path in paths for key in similar_documents(select, path)):
+        return f"{line}; did you mean: {', '.join(similar)}?"
+    folders = indexed_folders(select) if paths else []
     return f"{line}; folders are: {listed_folders([*map(shown_path, folders)])}" if folders else line
 
 

@@ -250,9 +250,7 @@ def _read_unknown(path: Path) -> Document:
         document = read_text(data, path)
         return replace(document, sections=manual_sections(document.text))
     except DocumentError:
-        raise DocumentError(
-            f"its file type is not supported, and it is not plain text; supported: {', '.join(SUFFIXES)}"
-        ) from None
+        raise DocumentError("its file type is not supported, and it is not plain text") from None
 
 
 def _read(path: Path, limit: int, gzipped: bool) -> bytes:

@@ -18,6 +18,7 @@ _UNPACKED_BY = {
     ".rar": "unrar x",
     ".cab": "cabextract",
     ".pst": "readpst",
+    ".deb": "dpkg -x {} unpacked",
     ".gz": "gunzip -k",
     ".bz2": "bunzip2 -k",
     ".xz": "unxz -k",
@@ -48,7 +49,8 @@ def how_to_unpack(path: Path, shown: str = "") -> str | None:
         return None
     rest = "file" if suffix in _SINGLE else "folder"
     name = shown or path.name
-    command = f"{_UNPACKED_BY[suffix]} {shlex.quote(f'./{name}' if name.startswith('-') else name)}"
+    quoted, command = shlex.quote(f"./{name}" if name.startswith("-") else name), _UNPACKED_BY[suffix]
+    command = command.format(quoted) if "{}" in command else f"{command} {quoted}"
     return f"it is an archive of a kind that is not read: unpack it ({command}), and index the {rest}"
 
 

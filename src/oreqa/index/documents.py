@@ -275,8 +275,13 @@ def _absolute(name: str) -> str:
 
 def _suggestions(database: sqlite3.Connection, name: str) -> str:
     """Return a list of similar names, to end an error message with."""
-    keys = {key.rpartition("/")[2].lower(): key for (key,) in database.execute("SELECT key FROM documents LIMIT 20000")}
+    similar = similar_documents(lambda query: database.execute(query).fetchall(), name)
+    return f"; did you mean: {', '.join(similar)}?" if similar else ""
+
+
+def similar_documents(select: Callable[[str], Iterable[tuple[Any, ...]]], name: str) -> list[str]:
+    """Return the keys of documents whose file's name holds a ``name``, or is spelt like it. ``select`` is a snapshot's."""
+    keys = {key.rpartition("/")[2].lower(): key for (key,) in select("SELECT key FROM documents LIMIT 20000")}
     wanted = name.rpartition("/")[2].lower()
     similar = [keys[short] for short in keys if wanted and wanted in short]
-    similar = similar or [keys[short] for short in difflib.get_close_matches(wanted, keys, _LISTED)]
-    return f"; did you mean: {', '.join(similar[:_LISTED])}?" if similar else ""
+    return (similar or [keys[short] for short in difflib.get_close_matches(wanted, keys, _LISTED)])[:_LISTED]

@@ -9,6 +9,7 @@ import regex
 
 from oreqa.index.lexical import words
 from oreqa.index.snapshot import Snapshot
+from oreqa.text.languages import foreign_language
 
 SHORTEST, LONG = 5, 8
 """The fewest letters of a word that is thought misspelt, and those of one with two letters wrong."""
@@ -20,7 +21,8 @@ def misspelt(question: str, snapshot: Snapshot, is_word: Callable[[str], bool]) 
     """The words of a question that no text of the index holds, each with the word there that is spelt nearly so.
 
     That begins with the same letter and differs by one letter, a long one by two, or has the same letters in another order;
-    of several it is the nearest, then the commonest. Words with capitals, short ones, and those that ``is_word`` knows stay.
+    of several it is the nearest, then the commonest. Words with capitals, short ones, those that ``is_word`` knows,
+    and those of a question in another language than the index's stay.
     """
     if snapshot.empty:
         return {}
@@ -32,6 +34,8 @@ def misspelt(question: str, snapshot: Snapshot, is_word: Callable[[str], bool]) 
     for word, stem in stems.items():
         if numbers[stem] is None and (form := _nearest(stem, snapshot, language)):
             respelt[word] = form
+    if respelt and foreign_language(question) not in (None, language):
+        return {}
     return respelt
 
 
