@@ -159,17 +159,6 @@ def test_damage_of_a_shared_segment_is_mended(tmp_path: Path, settings: Settings
         assert_same_answers(answers(folder), expected)
 
 
-def test_what_counts_no_longer_is_known_without_its_file(tmp_path: Path, settings: Settings) -> None:
-    folder = tmp_path / "kb"
-    index_documents(folder, DOCUMENTS, settings)
-    index_documents(folder, DOCUMENTS[2:], prune=True)
-    expected, (segment,) = answers(folder), segment_folders(folder)
-    (segment / DEAD).unlink()
-    report = index_documents(folder, [])
-    assert (report.mended, report.encoded) == ([f"{segment.name}/{DEAD}"], 0)
-    assert_same_answers(answers(folder), expected)
-
-
 def test_damage_between_two_segments_is_mended_where_it_was(tmp_path: Path, settings: Settings) -> None:
     folder = tmp_path / "kb"
     for begin in range(0, 9, 3):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -69,10 +68,9 @@ def build_search_files(
 ) -> dict[str, dict[str, Any]]:
     """Write the search files of a draft into ``folder``; return the rows of the manifest of those that it shares with
     ``before``."""
-    rows = database.execute("SELECT id, encoding FROM passages ORDER BY id").fetchall()
-    old = list(_kept_of(before, rows)) if before else []
+    old = list(_kept_of(before, database)) if before else []
     segments = [segment if 2 * len(segment) >= len(segment.passage_ids) else merge_segments([segment]) for segment in old]
-    runs = _runs_between(old, rows)
+    runs = list(_runs_between(old, database))
     for batch in draft_passages(database, (row for run in runs for row in run if row[1] not in encodings)):
         encode(batch)
     segments += [_new_segment(database, run, encodings) for run in runs]
@@ -91,24 +89,24 @@ def build_search_files(
     return {name: checksums[name] for name in shared}
 
 
-def _kept_of(before: Published, rows: Sequence[HashedId]) -> Iterator[Segment]:
-    """The segments of a generation in which all passages but those of the draft count no longer."""
-    ids = np.array([number for number, _ in rows], np.int64)
+def _kept_of(before: Published, database: sqlite3.Connection) -> Iterator[Segment]:
+    """The segments of a generation in which the passages that were removed from the draft count no longer."""
+    removed = np.array(database.execute("SELECT id FROM removed").fetchall(), np.int64).reshape(-1)
     for segment in before.segments:
-        gone = ~np.isin(segment.passage_ids, ids)
+        gone = np.isin(segment.passage_ids, removed)
+        gone[segment.words["passage"].dead] = True
         if not gone.all():
             yield segment.without(np.flatnonzero(gone))
 
 
-def _runs_between(segments: Sequence[Segment], rows: Sequence[HashedId]) -> list[list[HashedId]]:
+def _runs_between(segments: Sequence[Segment], database: sqlite3.Connection) -> Iterator[list[HashedId]]:
     """The passages that no segment holds: behind all of them the new ones, between two those of one that was damaged."""
-    ids = np.array([number for number, _ in rows], np.int64)
-    held = np.isin(ids, np.concatenate([np.zeros(0, np.int64), *(segment.passage_ids for segment in segments)]))
-    places = np.searchsorted([int(segment.passage_ids[0]) for segment in segments], ids)
-    runs: dict[int, list[HashedId]] = defaultdict(list)
-    for place in np.flatnonzero(~held).tolist():
-        runs[int(places[place])].append(rows[place])
-    return list(runs.values())
+    ends = [0, *(int(segment.passage_ids[-1]) for segment in segments)]
+    begins = [*(int(segment.passage_ids[0]) for segment in segments), np.iinfo(np.int64).max]
+    query = "SELECT id, encoding FROM passages WHERE id > ? AND id < ? ORDER BY id"
+    for end, begin in zip(ends, begins, strict=True):
+        if run := database.execute(query, (end, int(begin))).fetchall():
+            yield run
 
 
 def _new_segment(database: sqlite3.Connection, rows: Sequence[HashedId], encodings: Encodings) -> Segment:

@@ -84,13 +84,13 @@ class Segment:
 def open_segments(generation: Path, damaged: Collection[str] = ()) -> list[Segment]:
     """The segments that a generation's manifest names, in the order of their passages, mapped into memory.
 
-    Those with ``damaged`` files are left out, unless only what is dead cannot be read. What else lies in the folder is left
-    alone. Raises IndexStateError or OSError if a segment is being removed.
+    Those with ``damaged`` files are left out. What else lies in the folder is left alone. Raises IndexStateError or OSError
+    if a segment is being removed.
     """
     files = read_manifest(generation)
-    left_out = {name.partition("/")[0] for name in damaged if not name.endswith(f"/{DEAD}")}
+    left_out = {name.partition("/")[0] for name in damaged}
     names = sorted({name.partition("/")[0] for name in files if "/" in name} - left_out)
-    return [_open(generation / name, f"{name}/{DEAD}" in files.keys() - damaged) for name in names]
+    return [_open(generation / name, f"{name}/{DEAD}" in files) for name in names]
 
 
 def _open(folder: Path, has_dead: bool) -> Segment:

@@ -134,11 +134,19 @@ def create_documents(folder: Path, settings: Settings, fingerprint: str, holds: 
 
 
 def open_draft(folder: Path) -> sqlite3.Connection:
-    """Open a draft's documents for writing, without syncing: a crash loses the draft anyway. What is deleted is zeroed."""
+    """Open a draft's documents for writing, without syncing: a crash loses the draft anyway. What is deleted is zeroed.
+
+    The ids of passages that are deleted are noted in ``removed``.
+    """
     database = sqlite3.connect(folder / DOCUMENTS, isolation_level=None)
     in_memory = ("journal_mode = MEMORY", "temp_store = MEMORY")
     for pragma in ("foreign_keys = ON", "synchronous = OFF", "secure_delete = ON", *in_memory):
         database.execute(f"PRAGMA {pragma}")
+    database.execute("CREATE TEMP TABLE removed(id INTEGER PRIMARY KEY)")
+    if database.execute("SELECT 1 FROM sqlite_schema WHERE name = 'passages'").fetchone():
+        database.execute(
+            "CREATE TEMP TRIGGER note_removed AFTER DELETE ON passages BEGIN INSERT INTO removed VALUES (old.id); END"
+        )
     return database
 
 

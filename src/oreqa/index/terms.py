@@ -35,10 +35,11 @@ class Terms:
 
 def drop_unused_terms(database: sqlite3.Connection, parts: Sequence[LivePostings]) -> None:
     """Remove the words that no text uses."""
-    used = {number for part in parts for number in live_words(part)[0].tolist()}
+    used = [live_words(part)[0] for part in parts]
+    held = np.array(database.execute("SELECT id FROM terms").fetchall(), np.int32).reshape(-1)
+    stale = np.setdiff1d(held, np.concatenate(used) if used else held[:0])
     with transaction(database):
-        stale = [(number,) for (number,) in database.execute("SELECT id FROM terms") if number not in used]
-        database.executemany("DELETE FROM terms WHERE id = ?", stale)
+        database.executemany("DELETE FROM terms WHERE id = ?", ((number,) for number in stale.tolist()))
 
 
 def write_compounds(database: sqlite3.Connection, passages: Sequence[LivePostings]) -> None:
