@@ -31,11 +31,13 @@ def read(figure: Figure, results: Path = RESULTS) -> Any:
     return value
 
 
-def shown(value: float | Sequence[float], seeds: int) -> str:
-    """A figure; of several seeds, with its deviation, from it and its mean, or from one value a seed."""
+def shown(value: float | Sequence[Any], seeds: int) -> str:
+    """A figure; of several seeds, with its deviation: from mean and deviation, which their values may follow, or from one
+    value a seed."""
     if not isinstance(value, Sequence):
         return f"{value:.2f}"
-    mean, deviation = value if len(value) == 2 else mean_and_deviation(value)
+    is_mean = len(value) == 2 or isinstance(value[-1], Sequence)
+    mean, deviation = value[:2] if is_mean else mean_and_deviation(value)
     return f"{mean:.2f}" + (f"±{deviation:.2f}" if seeds > 1 else "")
 
 

@@ -151,6 +151,14 @@ ROWS: dict[str, list[Row]] = {
             _endx("gru endx_medians", "seeds", "squad_96_wide"),
             "does not mend: p 0.84, 0.38",
         ),
+        Row(
+            "§3.4",
+            "GRU of 96: alone→ENDX→regression",
+            "",
+            tuple(_endx(f"gru {name}", file="squad_96_wide_dev") for name in ("dual", "endx", "endx_regression_tenth")),
+            "1,500×4; 2,543",
+            verdict="cannot be said",
+        ),
         Row("3", "HotpotQA, NewsQA", "", verdict="not run: MRQA's files"),
         Row(
             "4",

@@ -87,6 +87,7 @@ def test_a_page_without_a_table_is_refused(script: ModuleType) -> None:
         ([54.55, 0.0], 1, "54.55"),
         ([1.0, 2.0, 3.0], 3, "2.00±1.00"),
         ([77.4], 1, "77.40"),
+        ([90.17, 0.17, [90.0, 90.2, 90.3]], 3, "90.17±0.17"),
     ],
 )
 def test_figures_are_shown_with_their_deviation(script: ModuleType, value: object, seeds: int, shown: str) -> None:
