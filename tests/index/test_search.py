@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from oreqa.arguments import Where, conditions
-from oreqa.core import UNITS, Document, Mode, Passage, Unit
+from oreqa.core import MODES, UNITS, Document, Mode, Passage, Unit
 from oreqa.corpus.splitter import paragraph_passage
 from oreqa.errors import InputError
 from oreqa.index import scoring
@@ -356,6 +357,23 @@ def test_an_index_lists_its_documents(index: Index, tmp_path: Path) -> None:
     index_documents(tmp_path / "other", [], prune=True)
     with Index(tmp_path / "other") as empty:
         assert (len(empty), bool(empty), empty.documents()) == (0, True, [])
+
+
+@pytest.mark.parametrize("texts", [[], ["A fox without sentences."]])
+def test_without_sentences_nothing_is_found(texts: list[str], tiny: Path, tmp_path: Path) -> None:
+    cut = [replace(paragraph_passage(Document(text, "", text)), sentences=()) for text in texts]
+    with index_passages(tmp_path / "kb", cut, Settings(str(tiny))) as index:
+        assert index.counts() == {"documents": len(texts), "passages": len(texts), "sentences": 0}
+        for mode in MODES:
+            assert [index.search("fox", mode=mode, unit=unit) for unit in UNITS] == [[], []]
+            assert [len(scores) for scores in index.score_all(["fox", "dog"], mode)] == [0, 0]
+        weights = index.weights()
+        assert [len(scores.total(weights)) for scores in index.raw_scores(["fox", "dog"])] == [0, 0]
+        assert len(index.passage_vectors()) == len(texts)
+    index_passages(tmp_path / "kb", [*cut, *passages()], Settings(str(tiny)))
+    with Index.open(tmp_path / "kb") as index:
+        assert {hit.passage.document_key for hit in index.search("fox")} == {"d0", "d1", "d2", "d3", "d4"}
+        assert len(index.passage_vectors()) == len(texts) + 5
 
 
 def test_an_empty_question_is_refused(index: Index) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -171,6 +172,10 @@ def exhaustive_scores(questions: Questions, scores: Mapping[str, RetrievalScore]
     snapshot = questions.snapshot
     rows = np.arange(len(snapshot.sentence_ids))
     units = {name: score.unit for name, score in scores.items()}
+    if snapshot.empty:
+        nothing = dict.fromkeys(scores, np.zeros(0, np.float32))
+        yield from repeat(QuestionScores(rows, snapshot.sentence_rows, units, nothing), len(questions.texts))
+        return
     arrays, bounds = _scored(questions, scores), _bounds(questions, scores)
     for by_name, of_question in zip(arrays, bounds, strict=True):
         yield QuestionScores(rows, snapshot.sentence_rows, units, by_name, of_question)

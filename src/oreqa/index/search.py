@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import repeat
 from pathlib import Path
 from typing import overload
-
-import numpy as np
 
 from oreqa.arguments import Where, as_index_folder, choice, conditions, count, question_list
 from oreqa.arrays import Floats
@@ -257,8 +254,6 @@ class Index(OfOneProcess):
     def score_all(self, questions: Sequence[str], mode: Mode = "hybrid") -> Iterator[Floats]:
         """Exact scores of every sentence of the index, in the documents' order, question by question: ``[sentences]``."""
         questions, snapshot = question_list(questions), self.snapshot()
-        if snapshot.empty:
-            return repeat(np.zeros(0, np.float32), len(questions))
         weights = self._weights_of(snapshot, "sentence", mode)
         return (scores.total(weights) for scores in self._scores_of(snapshot, questions, list(weights)))
 

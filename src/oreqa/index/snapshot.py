@@ -56,8 +56,9 @@ NORM_ROOM = {True: (0.9, 1.1), False: (0.1, 10.0)}
 class Snapshot:
     """One generation's files: row ``i`` of every array is sentence (or passage) ``ids[i]``.
 
-    ``sentence_rows`` gives the row of each sentence's passage. ``content`` is a hash of the documents. Raises
-    IndexStateError that names a file that is missing or damaged. It is closed when nothing uses it any more.
+    ``sentence_rows`` gives the row of each sentence's passage. ``content`` is a hash of the documents. One without
+    sentences is ``empty``: a search has nothing to return. Raises IndexStateError that names a file that is missing or
+    damaged. It is closed when nothing uses it any more.
     """
 
     def __init__(self, generation: Path) -> None:
@@ -89,9 +90,9 @@ class Snapshot:
             self.sentence_ids: Ids = _together([segment.ids("sentence") for segment in segments], np.int64)
             owners = [segment.owners() + start for segment, start in zip(segments, starts, strict=False)]
             self.sentence_rows = _together(owners, np.int32)
-            self.empty = len(self.passage_ids) == 0
+            self.empty = len(self.sentence_ids) == 0
             compounds = self._compounds()
-            for unit in () if self.empty else UNITS:
+            for unit in (unit for unit in UNITS if len(self.ids(unit))):
                 self.vectors[unit] = StackedCodes(segments, unit)
                 parts = [segment.words[unit] for segment in segments]
                 self.bm25[unit] = Bm25(parts, *BM25_PARAMETERS[unit], compounds)
@@ -114,7 +115,7 @@ class Snapshot:
 
     def all_vectors(self, unit: Unit) -> Floats:
         """The stored vector of every sentence or passage, ``[units, dim]``."""
-        if self.empty:
+        if unit not in self.vectors:
             return np.zeros((0, 0), np.float32)
         return vectors_of(self.vectors[unit].take(np.arange(len(self.vectors[unit]))))
 
