@@ -30,6 +30,7 @@ from oreqa.evaluation.metrics import paired_difference
 sys.path.append(str(Path(__file__).parents[1]))
 from common import report
 from support.debian import fetch
+from support.manual_entries import holds_most
 
 Asked = tuple[str, str, str]
 """A question, the page that it is asked of, and what is right."""
@@ -82,8 +83,7 @@ def lay_out(work: Path) -> Path:
 
 
 def is_right(answers: list[Answer], description: str) -> bool:
-    answered = set(re.findall(r"\w+", answers[0].text.lower())) if answers else set()
-    return bool(answered) and len(answered & set(re.findall(r"\w+", description.lower()))) >= 0.9 * len(answered)
+    return bool(answers) and holds_most(description, answers[0].text)
 
 
 def no_entries(question: str, texts: Sequence[tuple[str, str]]) -> list[list[Range]]:

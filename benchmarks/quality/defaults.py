@@ -1,0 +1,112 @@
+"""Defaults of options and settings that manual pages state, and of those whose entries state none, asked for by rule.
+
+Run:  OREQA_PRECISION=f32 python benchmarks/quality/defaults.py --work runs/own --name after
+
+The pages' source is read by macros, not as oreqa reads it. An entry states a default where it says "defaults to",
+"default is" or the like, and none where it has no word by which one could be meant. Of a package at most ``MOST`` options of
+each kind are asked about, those alone that one entry describes. An answer is right if it begins with the default, or has it
+as a word; where none is stated, a refusal is. What is given with ``SURE`` or more is sure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+from oreqa import Answerer, index_files
+from oreqa.answer import Answer
+
+sys.path.append(str(Path(__file__).parents[1]))
+from common import report
+from support.manual_entries import entries, lay_out_pages, source_lines
+
+HALVES = {
+    "developed": (
+        "aria2", "dnsmasq-base", "fio", "foot", "gpg", "keepalived", "knot", "mosquitto", "openvpn", "parallel", "rofi",
+        "stunnel4", "sway", "vnstat",
+    ),
+    "reported": (
+        "dunst", "kitty", "logrotate", "mako-notifier", "newsboat", "nsd", "picom", "ripgrep", "sox", "stress-ng", "sudo",
+        "valgrind", "xz-utils", "yt-dlp", "zathura",
+    ),
+}  # fmt: skip
+SEED, MOST, SURE = 0, 15, 0.5
+QUESTIONS = ("What is the default of {}?", "What is the default value of {}?", "By default, what is {} set to?")
+QUOTES = " .,\"'‘’“”`()[]"
+VERDICTS = ("right", "wrong", "refused")
+STATED = re.compile(
+    r"defaults?(?: value)?(?: is| to| of|:|=) *(?:to )?[\"'`‘“]*([\w./:%-]*\w%?)(?=[\"'`’”]*(?:[.,;)\]]|$))", re.IGNORECASE
+)
+CUE = re.compile(
+    r"default|unless|otherwise|normal|usual|omit|initial|unset|absent|assum|impli|standard|without|instead|preset"
+    r"|\bif (?:no|none|it is not|un)|not (?:set|given|specified|present|used|provided)|fall", re.IGNORECASE
+)  # fmt: skip
+"""Words by which a default could be meant."""
+
+
+def stated(text: str) -> str | None:
+    """The default that a text states; "" where it states none, None where that is not plain."""
+    values = {match[1].lower() for match in STATED.finditer(text)}
+    if len(values) == 1:
+        return min(values)
+    return None if CUE.search(text) else ""
+
+
+def defaults_of(pages: Sequence[Path]) -> list[tuple[str, str]]:
+    """Options and settings that one entry alone is about, and their defaults: "" for those without."""
+    of_name: defaultdict[str, list[str]] = defaultdict(list)
+    for page in pages:
+        for name, text in entries(page):
+            of_name[name].append(text)
+    text = " ".join(line for page in pages for _, line in source_lines(page))
+    sentences = [sentence for sentence in re.split(r"(?<=[.:;!?)])\s+", text) if "default" in sentence.lower()]
+    with_default, without = [], []
+    for name, (said, *elsewhere) in sorted(of_name.items()):
+        default = None if elsewhere else stated(said)
+        if default:
+            with_default.append((name, default))
+        elif default is not None and not any(name in sentence for sentence in sentences):
+            without.append((name, default))
+    draw = random.Random(SEED)
+    return [asked for kind in (with_default, without) for asked in draw.sample(kind, min(MOST, len(kind)))]
+
+
+def judged(answers: Sequence[Answer], default: str) -> str:
+    if not answers:
+        return "refused"
+    answered = answers[0].text.lower().strip(QUOTES)
+    is_right = default and (answered.startswith(default) or default in re.split(r"[\s\"'(),;]+", answered))
+    return "right" if is_right else "wrong"
+
+
+def measure(packages: Sequence[str], work: Path) -> dict[str, dict[str, int]]:
+    verdicts: dict[str, Counter[str]] = {"stated": Counter(), "unstated": Counter()}
+    for package in packages:
+        pages, folder = lay_out_pages(package, work), work / "default-indexes" / package
+        asked = defaults_of(sorted(pages.iterdir()))
+        index_files(folder, pages)
+        questions = [QUESTIONS[number % len(QUESTIONS)].format(name) for number, (name, _) in enumerate(asked)]
+        with Answerer.load(folder) as answerer:
+            replies = answerer.ask(questions, k=1)
+        for (_, default), answers in zip(asked, replies, strict=True):
+            of_kind = verdicts["stated" if default else "unstated"]
+            of_kind[verdict := judged(answers, default)] += 1
+            of_kind["wrong and sure"] += verdict == "wrong" and (answers[0].confidence or 0) >= SURE
+    return {kind: {"questions": sum(of_kind[v] for v in VERDICTS), **of_kind} for kind, of_kind in verdicts.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--work", type=Path, required=True, help="the pages and their indexes are kept here")
+    parser.add_argument("--name", required=True, help="the run's name")
+    options = parser.parse_args()
+    report(f"files/defaults-{options.name}", {half: measure(packages, options.work) for half, packages in HALVES.items()})
+
+
+if __name__ == "__main__":
+    main()
