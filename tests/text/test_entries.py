@@ -54,7 +54,7 @@ def test_a_heading_names_what_the_beginning_is_about() -> None:
     )
     prose = ("Variables", "mime_forward is a variable.\n\nmail_check\nHow often to look.")
     assert cut("What is the default of mime_forward?", decode, forward, prose) == [
-        ["Default: yes"], [], ["mail_check\nHow often to look."]
+        ["Default: yes"], [], ["mail_check\nHow often to look.", "mime_forward is a variable."]
     ]  # fmt: skip
     assert cut("What is the default of mime_forward?", decode, prose) == [[], []]
 
@@ -65,6 +65,7 @@ SETTINGS = "infra-host-ttl: <seconds>\nDefault is 900.\n\nport: <port number>\nD
 @pytest.mark.parametrize(
     ("question", "excluded"),
     [
+        ("How do I set the default of infra-host-ttl?", [SETTINGS[SETTINGS.index("port") :]]),
         ("How long is infra-host-ttl?", ["port: <port number>\nDefault is 53.\n\nNote:\nIt is a port."]),
         ("What is the default of infra-host-ttl?", [SETTINGS[SETTINGS.index("port") :], "<seconds>"]),
         ("What is the default of a well-known port?", []),  # no entry is about it
@@ -83,3 +84,47 @@ def test_all_names_of_a_line_count_whatever_is_set_to_them() -> None:
 def test_long_lines_of_signs_take_no_time() -> None:
     line = "a_" * 20_000
     assert cut("What does --keep do?", ("Options", f"{line}\n\n--keep\nYes.\n\n{line}: <x>\nNo.")) == [[]]
+
+
+FONTS = "title\nInitial title. Default: foot.\n\nlocked-title\nThe program keeps it.\n\nmax_qos value\nDefaults to 2.\n\nfsync=int\nDefaults to 0.\n\nstart_type [ automatic | lazy | once ]\nautomatic is the default."
+
+
+@pytest.mark.parametrize(
+    ("question", "kept"),
+    [
+        ("What is the default of locked-title?", ""),  # its entry states none, those beside it do
+        ("What is the default of max_qos?", "max_qos value Defaults to 2."),
+        ("What is start_type by default?", "automatic is the default."),
+        ("What does locked-title do?", "locked-title The program keeps it."),
+    ],
+)
+def test_the_default_of_another_entry_is_none_of_this(question: str, kept: str) -> None:
+    [ranges] = other_entries(question, [("SECTION: main", FONTS)])
+    rest = list(FONTS)
+    for start, end in ranges:
+        rest[start:end] = " " * (end - start)
+    assert "".join(rest).split() == kept.split()
+
+
+def test_prose_counts_that_names_what_is_asked_for_beside_a_default() -> None:
+    prose = "By default, keep_all is 5.\n\nThe default of others is 7.\n\nkeep_all is new."
+    entry = "keep_all\nKeep all."
+    assert cut("What is the default of keep_all?", ("Notes", prose), ("Options", entry)) == [
+        ["The default of others is 7.", "keep_all is new."], [entry]
+    ]  # fmt: skip
+    assert cut("What is the default of keep_all?", ("Notes", prose)) == [[]]  # no entry is about it
+
+
+def test_a_heading_in_small_letters_is_a_name() -> None:
+    asked = "What is the default of answer-rotation?"
+    assert cut(asked, ("server > answer-rotation", "Turns answers. Default: off"), ("server > zone-max", "Default: 3")) == [
+        ["Turns answers."], ["Default: 3"]
+    ]  # fmt: skip
+    assert cut(asked, ("server > Answer-rotation", "Default: off"), ("server > Zone-max", "Default: 3")) == [[], []]
+
+
+def test_terms_of_a_list_inside_of_an_entry_are_apart() -> None:
+    text = "--import-options LIST\nOptions are:\nkeep-trust\nKeep it. Defaults to no.\nself-sigs-only\nAccept them."
+    [kept] = other_entries("What does self-sigs-only do?", [("OPTIONS", text)])
+    assert [text[start:end].strip() for start, end in kept] == ["keep-trust\nKeep it. Defaults to no."]
+    assert cut("What does --import-options do?", ("OPTIONS", text)) == [[]]

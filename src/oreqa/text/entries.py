@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from oreqa.core import Range
-from oreqa.text.names import LONGEST_LINE, all_names, identifiers, is_name
+from oreqa.text.defaults import asks_for_default, mentions_default, without_default
+from oreqa.text.names import LONGEST_LINE, all_names, holds_names, identifiers, is_name
 
 _FIRST_LINE = re.compile(r"(?:\A|(?<=\n\n))[ \t]*(?P<line>\S.*?)[ \t]*(?=\n|\Z)")
 """The first line of a paragraph."""
+
+_PARAGRAPH = re.compile(r"(?:[^\n]+\n?)+")
 
 _NUMBER = re.compile(r"[\d.]+\s+")
 """What stands before a name in a numbered heading."""
@@ -17,15 +21,18 @@ _NUMBER = re.compile(r"[\d.]+\s+")
 _SETTING = re.compile(r"(?P<name>[A-Za-z][\w.-]*):(?:\s+(?P<value>[<\[])?.*)?")
 """A name and what is set to it, as "port: <number>" and "num-threads: 4"."""
 
-_DEFAULT, _PLACEHOLDER = re.compile(r"\bdefaults?\b", re.IGNORECASE), re.compile(r"[<\[].*")
-"""A default is not what stands for a value in the line that an entry begins with, as "<yes or no>"."""
+_TERM = re.compile(r"[A-Za-z][\w.]*(?:[_-][\w.-]+(?:=\S*|(?: \S+){0,3})|=\S+|(?: [a-z]\w*)?)(?: ?[<\[{].*[>\]}])?")
+"""A name with what stands for its value, above the lines that say what it is, as "threshold count" and "fsync=int"."""
+
+_INNER = re.compile(r"^[ \t]*(?P<name>[A-Za-z][\w.-]*)$", re.MULTILINE)
+"""A name above its lines in a list inside of an entry."""
 
 _TOKEN, _INSIDE = re.compile(r"[\w-]+"), re.compile(r"\w[-_]\w")
 
 
 def other_entries(question: str, texts: Sequence[tuple[str, str]]) -> list[list[Range]]:
     """The entries of each text that are about something else than the identifiers that a question names; none where no text
-    has an entry about one of them. For a default what stands for a value, as "<number>", is ruled out, too.
+    has an entry about one of them. For a default all is ruled out, too, that does not state it.
 
     A text comes with its heading, which may name what its beginning is about.
 
@@ -35,15 +42,30 @@ def other_entries(question: str, texts: Sequence[tuple[str, str]]) -> list[list[
     """
     asked = {name for token in _TOKEN.findall(question) if _INSIDE.search(token) for name in all_names(token)}
     asked.update(identifiers(question))
-    entries = [_entries(heading, text) for heading, text in texts] if asked else []
+    if not asked:
+        return [[] for _ in texts]
+    entries = [_entries(heading, text) for heading, text in texts]
+    if not any(names & asked for of_text in entries for names, *_ in of_text):
+        entries = [_inner_entries(text, asked) or of_text for of_text, (_, text) in zip(entries, texts, strict=True)]
     if not any(names & asked for of_text in entries for names, *_ in of_text):
         return [[] for _ in texts]
     excluded = [[(start, end) for names, start, end in of_text if names.isdisjoint(asked)] for of_text in entries]
-    if _DEFAULT.search(question):
+    if asks_for_default(question):
         for ranges, of_text, (_, text) in zip(excluded, entries, texts, strict=True):
-            lines = ((start, text.find("\n", start)) for names, start, _ in of_text if not names.isdisjoint(asked))
-            ranges.extend(match.span() for line in lines if (match := _PLACEHOLDER.search(text, *line)))
+            for names, start, end in of_text:
+                if not names.isdisjoint(asked):
+                    ranges.extend(without_default(text, start, end))
+            ranges.extend(_other_paragraphs(text[: of_text[0][1] if of_text else len(text)], asked))
     return excluded
+
+
+def _other_paragraphs(text: str, asked: set[str]) -> list[Range]:
+    """The paragraphs outside of entries that do not mention a default and what is asked for together."""
+    return [
+        match.span()
+        for match in _PARAGRAPH.finditer(text)
+        if not (mentions_default(match.group()) and any(holds_names([name], match.group()) for name in asked))
+    ]
 
 
 def _entries(heading: str, text: str) -> list[tuple[set[str], int, int]]:
@@ -52,9 +74,10 @@ def _entries(heading: str, text: str) -> list[tuple[set[str], int, int]]:
     Names without a line below them, as "--user=NAME" above "--password=WORD", share the next one's entry.
     """
     beginning = _NUMBER.sub("", heading.rpartition(" > ")[2], count=1)
-    starts = [(names, 0, False)] if (names := _names(beginning)) else []
+    starts = [(names, 0, False)] if (names := _names(beginning) or _joined(beginning)) else []
     for match in _FIRST_LINE.finditer(text):
-        if names := _names(match["line"]):
+        followed = text[match.end() : match.end() + 2].strip("\n") != ""
+        if names := _names(match["line"], followed):
             start = match.start()
             for line in text[match.end() :].splitlines()[1:]:
                 if not (beside := _names(line.strip())):
@@ -68,9 +91,27 @@ def _entries(heading: str, text: str) -> list[tuple[set[str], int, int]]:
     return [(names, start, end) for (names, start, _), end in zip(starts, ends, strict=True) if start < end]
 
 
-def _names(line: str) -> set[str]:
-    """The names in the line that an entry begins with; none of another line."""
+def _joined(heading: str) -> set[str]:
+    """The name that a heading is, as "answer-rotation"; a word like "Check-in" is none."""
+    return all_names(heading) if _INNER.fullmatch(heading) and _INSIDE.search(heading) and heading.islower() else set()
+
+
+def _inner_entries(text: str, asked: set[str]) -> list[tuple[set[str], int, int]]:
+    """The entries of a list of terms inside of a text, if one of them is asked for."""
+    starts = [(all_names(match["name"]), match.start()) for match in _INNER.finditer(text)]
+    if not any(names & asked for names, _ in starts):
+        return []
+    return [(names, start, end) for (names, start), (_, end) in pairwise([*starts, (set(), len(text))])]
+
+
+def _names(line: str, followed: bool = False) -> set[str]:
+    """The names in the line that an entry begins with; none of another line. One that is ``followed`` by text may be a
+    term."""
     setting = _SETTING.fullmatch(line) if len(line) <= LONGEST_LINE else None
     if setting and (setting["value"] or _INSIDE.search(setting["name"])):
         return all_names(setting["name"])
-    return all_names(line) if is_name(line) else set()
+    if is_name(line):
+        return all_names(line)
+    if followed and len(line) <= LONGEST_LINE and _TERM.fullmatch(line):
+        return all_names(line.split()[0])
+    return set()

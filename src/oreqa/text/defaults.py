@@ -1,0 +1,74 @@
+"""Defaults: questions that ask for one, and what an entry of a reference says of its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from oreqa.core import Range
+from oreqa.text.sentences import split_sentences
+
+_DEFAULT = re.compile(r"(?<![\w-])default(?:s|ed|ing)?(?![\w-])", re.IGNORECASE)
+
+_HOW_TO = re.compile(r"\s*how (?:do|does|can|could|should|to)\b", re.IGNORECASE)
+"""Asks for steps, as "How do I change the default of it?"."""
+
+_CUE = re.compile(
+    r"initial|normal|usual|standard|assum|otherwise|unless|omitted|unset|\b(?:if|when) (?:no|none|not|un)"
+    r"|\bnot (?:given|set|specified|present|provided|used)\b|vorgabe|voreinstell|d[ée]faut|predetermin"
+    r"|\A\s*[\w.-]+ ?[:=] ?(?:\d|yes\b|no\b|on\b|off\b|true\b|false\b)",
+    re.IGNORECASE,
+)
+"""What may state a default without the word: another one for it, also of other languages, or a value in the first line."""
+
+_PLACEHOLDER = re.compile(r"[<\[].*")
+"""What stands for a value in the line that an entry begins with, as "<yes or no>"."""
+
+_BACK, _FORTH = (
+    re.compile(r"\W*(?:this|that|it|the|which|default)\b[^:=]*$", re.IGNORECASE),
+    re.compile(r"\W*(?:value\W*)?$"),
+)
+"""How a sentence goes on about what is before it, as "This is the default.", and the end of one that the value follows."""
+
+
+def asks_for_default(question: str) -> bool:
+    """Whether a question asks what is used where nothing else is set.
+
+    Examples:
+        >>> asks_for_default("What is the default of --keep?"), asks_for_default("How do I change the default?")
+        (True, False)
+    """
+    return bool(_DEFAULT.search(question)) and not _HOW_TO.match(question)
+
+
+def mentions_default(text: str) -> bool:
+    """Whether a text has the word."""
+    return bool(_DEFAULT.search(text))
+
+
+def without_default(text: str, start: int, end: int) -> Iterator[Range]:
+    """The parts of an entry, from ``start`` to ``end`` of a text, that do not state its default: all of one that states
+    none; of others what stands for a value, and the sentences that do not say "default", if one does."""
+    entry = text[start:end]
+    if not mentions_default(entry) and not _CUE.search(entry):
+        yield start, end
+        return
+    placeholder = _PLACEHOLDER.search(entry.partition("\n")[0])
+    if placeholder and not mentions_default(placeholder.group()):
+        yield start + placeholder.start(), start + placeholder.end()
+    if not mentions_default(entry):
+        return
+    sentences = split_sentences(entry)
+    stating = {number for number, (first, last) in enumerate(sentences) if mentions_default(entry[first:last])}
+    for number in list(stating):
+        said = entry[slice(*sentences[number])]
+        *_, word = _DEFAULT.finditer(said)
+        if _FORTH.match(said, word.end()):
+            stating.add(number + 1)
+        if number and _BACK.match(said):
+            stating.add(number - 1)
+    ends = [0, *(first for first, _ in sentences[1:]), len(entry)]
+    for number, (first, last) in enumerate(pairwise(ends)):
+        if number not in stating:
+            yield start + first, start + last
