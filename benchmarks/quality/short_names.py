@@ -1,0 +1,87 @@
+"""Options and settings whose names are plain words or begin those of others, asked for by rule.
+
+Run:  OREQA_PRECISION=f32 python benchmarks/quality/short_names.py --work runs/own --name after
+
+Of the manual pages of a package those names are asked about that one entry alone has and that begin another's name, as
+``--export`` and ``--export-ssh-key``, that are plain words, as ``reload``, or that have one dash, as ``-shortest``. An
+answer is right if nine in ten of its words stand in the description as the page's source has it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+from oreqa import Answerer, index_files
+
+sys.path.append(str(Path(__file__).parents[1]))
+from common import report
+from support.manual_entries import entries, holds_most, lay_out_pages
+
+HALVES = {
+    "developed": ("aria2", "fio", "gpg", "knot", "mosquitto", "openvpn", "sshfs", "sway"),
+    "reported": (
+        "aptly", "ffmpeg", "imapfilter", "libimage-exiftool-perl", "newsboat", "nsd", "stress-ng", "sudo", "yt-dlp",
+    ),
+}  # fmt: skip
+PATTERNS = {"ffmpeg": "man1/ff*[gey].1.gz"}
+"""Those of whose pages not all are taken."""
+
+SEED, MOST = 0, 12
+NAME = re.compile(r"(?<![\w-])(--[a-z][\w-]*\w|-[a-z]\w{2,})|^(?:set )?([a-z]\w+(?:[_-]\w+)*)(?=$|[=:]| [\[<]| [a-z]+$)")
+
+
+def kind_of(name: str, names: Sequence[str]) -> str | None:
+    if name.startswith("-") and not name.startswith("--"):
+        return "one dash"
+    if any(
+        other.startswith(name) and other[len(name)] in "-_" for other in names if other != name and len(other) > len(name)
+    ):
+        return "begins another"
+    return None if re.search(r"[-_]", name) else "plain word"
+
+
+def names_of(pages: Sequence[Path]) -> list[tuple[str, str, str]]:
+    """Names, what kind each is of, and what is said of it."""
+    of_name: defaultdict[str, list[str]] = defaultdict(list)
+    for page in pages:
+        for name, text in entries(page, NAME):
+            of_name[name].append(text)
+    asked = defaultdict(list)
+    for name, (said, *elsewhere) in sorted(of_name.items()):
+        if not elsewhere and (kind := kind_of(name, list(of_name))):
+            asked[kind].append((name, kind, said))
+    draw = random.Random(SEED)
+    return [row for rows in asked.values() for row in draw.sample(rows, min(MOST, len(rows)))]
+
+
+def measure(packages: Sequence[str], work: Path) -> dict[str, dict[str, int]]:
+    verdicts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for package in packages:
+        pages = lay_out_pages(package, work, PATTERNS.get(package, "man[158]/*.gz"))
+        asked, folder = names_of(sorted(pages.iterdir())), work / "manual-indexes" / package
+        index_files(folder, pages)
+        with Answerer.load(folder) as answerer:
+            replies = answerer.ask([f"What does {name} do?" for name, *_ in asked], k=1)
+        for (_, kind, said), answers in zip(asked, replies, strict=True):
+            verdict = "refused" if not answers else "right" if holds_most(said, answers[0].text) else "wrong"
+            verdicts[kind][verdict] += 1
+    return {kind: {"questions": of_kind.total(), **of_kind} for kind, of_kind in sorted(verdicts.items())}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--work", type=Path, required=True, help="the pages and their indexes are kept here")
+    parser.add_argument("--name", required=True, help="the run's name")
+    options = parser.parse_args()
+    halves = {half: measure(packages, options.work) for half, packages in HALVES.items()}
+    report(f"files/short-names-{options.name}", halves)
+
+
+if __name__ == "__main__":
+    main()
