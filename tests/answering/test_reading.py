@@ -8,10 +8,18 @@ import numpy as np
 import pytest
 
 from oreqa.answering.combining import Combination
-from oreqa.answering.reading import best_answers, read_answers, read_spans, span_scores
+from oreqa.answering.reading import (
+    IDENTIFIER_TOP_K,
+    best_answers,
+    holding_names,
+    read_answers,
+    read_spans,
+    searched_hits,
+    span_scores,
+)
 from oreqa.answering.reranking import probability
 from oreqa.answering.versions import HEAD
-from oreqa.core import Document, Passage, Span
+from oreqa.core import Document, Hit, Passage, Span
 from oreqa.corpus.splitter import paragraph_passage
 from oreqa.datasets.pairs import Candidate
 from oreqa.index.ingest import index_files
@@ -120,3 +128,17 @@ def test_the_head_of_a_document_dates_the_answers_of_all_its_passages(tmp_path: 
         (answers,) = best_answers(reader, None, ["days of leave?"], [hits], 3, snapshot, Combination(), None)
     marks = [(answer.text, Path(answer.newer).name, answer.contradicted_by) for answer in answers]
     assert marks == [("30", "", ""), ("26", "b.md", "")]
+
+
+def test_the_entry_with_the_whole_name_is_read_first() -> None:
+    texts = ("After --export the keys are there.", "--export-ssh-key\nWrite one, as --export does.", "--export\nWrite them.")
+    passages = [paragraph_passage(Document(str(number), "", text)) for number, text in enumerate(texts)]
+    hits = [Hit(1.0 - n, passage, passage.sentences[0], n, n, {}) for n, passage in enumerate(passages)]
+    assert [hit.passage_id for hit in holding_names("What does --export do?", hits)] == [2, 0, 1]
+    assert [hit.passage_id for hit in holding_names("What does --export-ssh-key do?", hits)] == [1]
+    assert [hit.passage_id for hit in holding_names("Which keys are there?", hits)] == [0, 1, 2]
+
+
+def test_what_is_named_is_looked_for_among_many_hits() -> None:
+    assert searched_hits(["What does reload do?", "Who?"], 5) == searched_hits(["Is -shortest new?"], 5) == IDENTIFIER_TOP_K
+    assert searched_hits(["Who reloads the page?"], 5) == 5

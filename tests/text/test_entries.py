@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from oreqa.text.entries import other_entries
+from oreqa.text.entries import asked_names, has_entry, other_entries
 
 OPTIONS = "-l, --keep-last=N\nkeep some\n\n--keep=N\nkeep all, not with --keep-last\n\nProse in it.\n\n--user=U\n\n--password=P\nlog in\n\n--batch\n--no-batch\nask nothing"
 
@@ -69,7 +69,11 @@ SETTINGS = "infra-host-ttl: <seconds>\nDefault is 900.\n\nport: <port number>\nD
         ("How long is infra-host-ttl?", ["port: <port number>\nDefault is 53.\n\nNote:\nIt is a port."]),
         ("What is the default of infra-host-ttl?", [SETTINGS[SETTINGS.index("port") :], "<seconds>"]),
         ("What is the default of a well-known port?", []),  # no entry is about it
-        ("What is the default of port?", []),  # a word like others
+        (
+            "What is the default of port?",
+            ["infra-host-ttl: <seconds>\nDefault is 900.", "<port number>", "Note:\nIt is a port."],
+        ),
+        ("Which port is the default?", []),  # a word like others
     ],
 )
 def test_settings_with_a_colon_are_entries(question: str, excluded: list[str]) -> None:
@@ -128,3 +132,47 @@ def test_terms_of_a_list_inside_of_an_entry_are_apart() -> None:
     [kept] = other_entries("What does self-sigs-only do?", [("OPTIONS", text)])
     assert [text[start:end].strip() for start, end in kept] == ["keep-trust\nKeep it. Defaults to no."]
     assert cut("What does --import-options do?", ("OPTIONS", text)) == [[]]
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("What does reload do?", {"reload"}),
+        ("What is the default of title?", {"title"}),
+        ("By default, what is timeout set to?", {"timeout"}),
+        ("Which page is about the reload command?", {"reload"}),
+        ("Is 'gaps' new?", {"gaps"}),
+        ("What do -shortest and -n do?", {"shortest", "n"}),
+        ("What does --keep-last do?", {"keeplast"}),
+        ("What does it do?", set()),
+        ("What is the capital of Chad?", set()),
+        ("Which commands reload the pages?", set()),
+        ("What are gaps of -5 degrees?", set()),
+    ],
+)
+def test_names_that_a_question_asks_about(question: str, names: set[str]) -> None:
+    assert asked_names(question) == names
+
+
+@pytest.mark.parametrize(
+    ("asked", "heading", "text", "has"),
+    [
+        ("reload", "", "reload_cache\nKeep it.\n\nreload\nRead it again.", True),
+        ("reload", "", "reload_cache\nKeep it, also after a reload.", False),
+        ("reload", "Commands > reload", "Read it again.", True),
+        ("reload", "Commands > Reload", "Read it again.", False),
+        ("reload", "", "reload is a command.", False),
+        ("export", "", "--export-ssh-key\nWrite it.", False),
+        ("export", "", "--export NAME\nWrite them.", True),
+        ("name", "", "--export NAME\nWrite them.", False),  # a value
+        ("shortest", "", "-shortest (output)\nFinish with the first.", True),
+        ("output", "", "-shortest (output)\nFinish with the first.", False),
+    ],
+)
+def test_an_entry_has_the_whole_name(asked: str, heading: str, text: str, has: bool) -> None:
+    assert has_entry({asked}, heading, text) is has
+
+
+def test_plain_words_rule_out_the_entries_on_longer_names() -> None:
+    text = "reload_cache\nKeep what was read.\n\nreload\nRead the pages again."
+    assert cut("What does reload do?", ("Commands", text)) == [["reload_cache\nKeep what was read."]]

@@ -32,7 +32,7 @@ from oreqa.models.fitted import Calibration, Fitted
 from oreqa.models.names import CLASSIFIER
 from oreqa.models.reader.blocks import Reading
 from oreqa.models.reader.reader import CHUNK, Reader
-from oreqa.text.entries import other_entries
+from oreqa.text.entries import asked_names, has_entry, other_entries
 from oreqa.text.labels import labels, other_fields, repeats_question, ruled_out, similar_lines
 from oreqa.text.names import holds_names, identifiers
 from oreqa.text.rows import whole_cell
@@ -246,11 +246,15 @@ def span_answers(spans: Sequence[ScoredSpan], hits: Sequence[Hit], k: int, calib
 
 def searched_hits(questions: Sequence[str], depth: int) -> int:
     """How many hits are searched so that ``holding_names`` leaves ``depth`` of them, if as many hold the identifiers."""
-    return max(depth, IDENTIFIER_TOP_K) if any(map(identifiers, questions)) else depth
+    return max(depth, IDENTIFIER_TOP_K) if any(map(asked_names, questions)) else depth
 
 
 def holding_names(question: str, hits: Sequence[Hit]) -> list[Hit]:
-    """The hits whose passages, with title and heading, hold all identifiers that a question names."""
-    named = identifiers(question)
+    """The hits whose passages, with title and heading, hold all identifiers that a question names; those first that have the
+    entry on one."""
+    named, asked = identifiers(question), asked_names(question)
     texts = (f"{passage_head(hit.passage.title, hit.passage.heading)} {hit.passage.text}" for hit in hits)
-    return [hit for hit, text in zip(hits, texts, strict=True) if holds_names(named, text)]
+    holding = [hit for hit, text in zip(hits, texts, strict=True) if holds_names(named, text)]
+    if not asked:
+        return holding
+    return sorted(holding, key=lambda hit: not has_entry(asked, hit.passage.heading, hit.passage.text))

@@ -9,6 +9,7 @@ from itertools import pairwise
 from oreqa.core import Range
 from oreqa.text.defaults import asks_for_default, mentions_default, without_default
 from oreqa.text.names import LONGEST_LINE, all_names, holds_names, identifiers, is_name
+from oreqa.text.stop_words import STOP_WORDS
 
 _FIRST_LINE = re.compile(r"(?:\A|(?<=\n\n))[ \t]*(?P<line>\S.*?)[ \t]*(?=\n|\Z)")
 """The first line of a paragraph."""
@@ -27,7 +28,34 @@ _TERM = re.compile(r"[A-Za-z][\w.]*(?:[_-][\w.-]+(?:=\S*|(?: \S+){0,3})|=\S+|(?:
 _INNER = re.compile(r"^[ \t]*(?P<name>[A-Za-z][\w.-]*)$", re.MULTILINE)
 """A name above its lines in a list inside of an entry."""
 
-_TOKEN, _INSIDE = re.compile(r"[\w-]+"), re.compile(r"\w[-_]\w")
+_TOKEN, _INSIDE = re.compile(r"[\w-]+"), re.compile(r"\w[-_]\w|^-[A-Za-z]")
+
+_PLAIN = re.compile(
+    r"(?:^|[.,:] ?)what (?:does|is) (?P<subject>[a-z]\w+)(?: (?:do|mean|control|set|set to|used for|for|by default))?\W*$"
+    r"|\b(?:default|meaning|effect|purpose)(?: value)? (?:of|for) (?P<object>[a-z]\w+)(?: by default)?\W*$"
+    r"|\bthe (?P<kind>[a-z]\w+) (?:option|setting|parameter|variable|directive|keyword|command|flag|attribute)\b"
+    r"|[`'\"“‘](?P<quoted>[a-z]\w+)[`'\"”’]",
+    re.IGNORECASE,
+)
+"""A word that a question names as options and settings are named: "What does reload do?", "the reload command"."""
+
+
+def asked_names(question: str) -> set[str]:
+    """The names that a question may ask an entry about, as ``identifiers`` compares them: those with a hyphen or an
+    underscore, and plain words where it names them.
+
+    Examples:
+        >>> sorted(asked_names("Is -n --dry-run, and what does reload do?")), asked_names("What is the capital of Chad?")
+        (['dryrun', 'n'], set())
+    """
+    asked = {name for token in _TOKEN.findall(question) if _INSIDE.search(token) for name in all_names(token)}
+    plain = {match[match.lastgroup or 0].casefold() for match in _PLAIN.finditer(question)}
+    return asked | (plain - STOP_WORDS) | set(identifiers(question))
+
+
+def has_entry(asked: set[str], heading: str, text: str) -> bool:
+    """Whether a text has an entry whose whole name is asked for, and not a part of it."""
+    return any(names & asked for names, *_ in _entries(heading, text)) or bool(_inner_entries(text, asked))
 
 
 def other_entries(question: str, texts: Sequence[tuple[str, str]]) -> list[list[Range]]:
@@ -40,8 +68,7 @@ def other_entries(question: str, texts: Sequence[tuple[str, str]]) -> list[list[
         >>> other_entries("What does --keep-last do?", [("OPTIONS", "--keep=N\\nkeep all\\n\\n--keep-last=N\\nkeep some")])
         [[(0, 19)]]
     """
-    asked = {name for token in _TOKEN.findall(question) if _INSIDE.search(token) for name in all_names(token)}
-    asked.update(identifiers(question))
+    asked = asked_names(question)
     if not asked:
         return [[] for _ in texts]
     entries = [_entries(heading, text) for heading, text in texts]
@@ -92,8 +119,8 @@ def _entries(heading: str, text: str) -> list[tuple[set[str], int, int]]:
 
 
 def _joined(heading: str) -> set[str]:
-    """The name that a heading is, as "answer-rotation"; a word like "Check-in" is none."""
-    return all_names(heading) if _INNER.fullmatch(heading) and _INSIDE.search(heading) and heading.islower() else set()
+    """The name that a heading in small letters is, as "answer-rotation"; a word like "Check-in" is none."""
+    return all_names(heading) if _INNER.fullmatch(heading) and heading.islower() else set()
 
 
 def _inner_entries(text: str, asked: set[str]) -> list[tuple[set[str], int, int]]:
@@ -111,7 +138,8 @@ def _names(line: str, followed: bool = False) -> set[str]:
     if setting and (setting["value"] or _INSIDE.search(setting["name"])):
         return all_names(setting["name"])
     if is_name(line):
-        return all_names(line)
+        of_name = [word for word in line.split() if word.startswith("-")] or [line.partition("(")[0]]
+        return {name for part in of_name for name in all_names(part)}
     if followed and len(line) <= LONGEST_LINE and _TERM.fullmatch(line):
         return all_names(line.split()[0])
     return set()
