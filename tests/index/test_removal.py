@@ -10,12 +10,12 @@ from index_content import assert_same, old
 
 from oreqa.core import Document
 from oreqa.errors import IndexStateError, InputError
-from oreqa.index.generations import newest_generation
+from oreqa.index.generations import DOCUMENTS, newest_generation
 from oreqa.index.in_memory import index_documents
 from oreqa.index.ingest import index_files
 from oreqa.index.removal import remove_documents
 from oreqa.index.search import Index
-from oreqa.index.store import Settings
+from oreqa.index.store import Settings, erase_unused
 from oreqa.index.writer import IndexWriter
 
 
@@ -42,6 +42,18 @@ def test_what_is_left_is_as_a_clean_build(tmp_path: Path, library: Path, setting
     (library / "rows.jsonl").write_text(rows[1])
     index_files(tmp_path / "clean", library, settings, exclude="octopus.md")
     assert_same(tmp_path / "kb", tmp_path / "clean")
+
+
+def test_what_is_removed_leaves_no_copy_behind(tmp_path: Path, settings: Settings) -> None:
+    keys_of_all = [f"key{7 * number % 100}" * 9 for number in range(100)]
+    index_documents(tmp_path / "kb", [Document(key, f"Title {key}", f"Word {key}.") for key in keys_of_all], settings)
+    remove_documents(tmp_path / "kb", keys_of_all[::3])
+    generation = newest_generation(tmp_path / "kb")
+    assert generation is not None
+    data = (generation / DOCUMENTS).read_bytes()
+    assert not [key for key in keys_of_all[::3] if key.encode() in data]
+    erase_unused(generation)
+    assert (generation / DOCUMENTS).read_bytes() == data
 
 
 def test_files_that_are_still_there_come_back(tmp_path: Path, library: Path, settings: Settings) -> None:

@@ -254,6 +254,8 @@ class IndexWriter:
         (self.report.passages,) = self.draft.execute("SELECT COUNT(*) FROM passages").fetchone()
         self.draft.close()
         self._draft = None
+        if self.report.removed or replaced or self._kept:
+            store.erase_unused(self.folder / DRAFT)
         write_manifest(self.folder / DRAFT, checksums)
         publish_draft(self.folder)
         self._published = True
