@@ -59,10 +59,11 @@ def test_a_fit_is_reported_and_used(kb: Path, questions: Path) -> None:
     again = json.loads(run("fit", "--index", kb, "--data", questions, "--reader", "none", "--json").stdout)
     assert (again["fitted"], again["reader"], again["index"]) == ([], None, str(kb))
     assert again["before"]["brier"] is not None
-    last = run("fit", "--index", kb, "--data", questions, "--reader", "none").stdout.splitlines()[-3:]
-    assert last[0].startswith("the calibration stays: ")
-    assert last[1] == f"{again['kept_answers']} held-out answers were kept, for: oreqa ask --at-least SHARE"
-    assert last[2] == f"{kb} keeps its weights"
+    last = run("fit", "--index", kb, "--data", questions, "--reader", "none").stdout.splitlines()[-4:]
+    assert last[0].startswith("the search keeps its weights: ")
+    assert last[1].startswith("the calibration stays: ")
+    assert last[2] == f"{again['kept_answers']} held-out answers were kept, for: oreqa ask --at-least SHARE"
+    assert last[3] == f"{kb} keeps its weights"
 
 
 def test_marks_are_fitted_on_as_they_are(kb: Path, questions: Path) -> None:

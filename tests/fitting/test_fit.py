@@ -355,6 +355,18 @@ def test_nothing_is_generated_for_a_fit_that_cannot_be(kb: Path, tiny: Path, mon
         fit_index(kb, reader=tiny, questions=100)
 
 
+@pytest.mark.parametrize(("right", "is_taken"), [(3.0, True), (2.0, False)])
+def test_search_weights_with_fewer_right_answers_are_not_taken(
+    kb: Path, data: Path, right: float, is_taken: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sums = iter([[3.0], [right]])
+    monkeypatch.setattr("oreqa.fitting.search.is_better", lambda *_: True)
+    monkeypatch.setattr("oreqa.fitting.fit.Pipeline.right_answers", lambda *_: next(sums))
+    assert ("search" in fit_index(kb, data=data, reader=None).fitted) is is_taken
+    with Index.open(kb) as index:
+        assert bool(index.fitted.fusion) is is_taken
+
+
 @pytest.mark.parametrize("aside", [-0.001, 0.001])
 def test_a_calibration_that_is_no_better_than_a_constant_is_not_stored(
     kb: Path, data: Path, aside: float, monkeypatch: pytest.MonkeyPatch
@@ -379,7 +391,7 @@ def test_a_calibration_that_is_no_better_than_a_constant_is_not_stored(
 def test_a_calibration_takes_the_place_of_another_only_by_a_certain_gain(
     kb: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where the search has got better weights, which are taken: they need no certain gain over plain ones."""
+    """Also where the search has got better weights, which are taken."""
     with Index.open(kb) as index:
         stored, encoder = Calibration(dict.fromkeys(SENTENCE_FEATURES, 0.0), -0.2, 0.5), index.fingerprint
     publish_fitted(kb, lambda _: IndexFitted(encoder, {}, {("", ""): Fitted(calibration=stored)}))

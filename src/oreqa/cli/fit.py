@@ -75,6 +75,8 @@ def fit(report: FitReport, index: Path, as_json: bool) -> None:
     for name, meaning in MEASURES.items():
         before, after = (getattr(measures, name) for measures in (report.before, report.after))
         say(f"  {meaning.format(unit=unit):36}{_number(before):>8}{_number(after):>8}")
+    if "search" not in report.fitted:
+        say("the search keeps its weights: fitted ones are not better by more than chance would explain (p < 0.05)")
     if "calibration" in report.fitted:
         say("  confidence    answers    right")
         for row in report.after.bins:

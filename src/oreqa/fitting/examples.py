@@ -173,6 +173,10 @@ class Split:
     whole_documents: bool
     groups: int
 
+    def group_of(self, example: PlacedExample) -> object:
+        """What an example is held out with: its document, or else its passage."""
+        return _group(example, self.whole_documents)
+
 
 def split_examples(examples: Sequence[PlacedExample], count: int, seed: int) -> Split:
     """Draw ``count`` examples, and hold out those about one document in ``HELD_OUT``, drawn too; or about one passage in so

@@ -89,12 +89,13 @@ def fit_index(
 ) -> FitReport:
     """Fit the weights of an index's search, those of its answers' scores, and the calibration of their confidence.
 
-    They are fitted for the index's encoder and exactly this ``reader`` and ``span_reranker``. Weights are taken if they give
-    more, on questions about documents that were not used for it, than those before: any gain counts over plain ones, and a
-    certain one (p < 0.05) over fitted ones. The calibration is taken if its Brier score for the answers by these weights is
+    They are fitted for the index's encoder and exactly this ``reader`` and ``span_reranker``. The search's weights are taken
+    if weights fitted on other questions rank the answers better in cross-validation, by a certain difference (p < 0.05), and
+    if no fewer first answers are right; those of answers' scores if they give more right ones to held-out questions, by a
+    certain difference over fitted ones. The calibration is taken if its Brier score for the answers by these weights is
     better than that of the one before, by a certain difference, or, where there was none, than that of one probability for
-    all answers. The held-out questions thus choose as well as measure, which makes the report a little too good. A reader of
-    None answers with sentences.
+    all answers. The held-out questions choose as well as measure: the report is a little too good. A reader of None answers
+    with sentences.
 
     The ``data`` are questions with answers that the index's documents hold, and questions without an answer, if there are
     any: a SQuAD or MRQA file, pairs, or a list of questions. Up to ``questions`` of them are drawn by ``seed``, and those
@@ -241,7 +242,9 @@ class _Fit:
         if search.is_better:
             with Index(self.index.folder, self.pipeline.device, weights=search.fusion) as weighted:
                 rows, held_out_after = self._read(weighted, 0, "after"), self._read(weighted, 1, "after")
-        else:
+            right = [sum(self.pipeline.right_answers(read, start)) for read in (held_out, held_out_after)]
+            search = replace(search, is_better=right[0] <= right[1])
+        if not search.is_better:
             rows, held_out_after = self._read(self.index, 0, "before"), held_out
         combination = self._combination(rows, held_out_after, start)
         answers = self.pipeline.first_answers(rows, combination)
@@ -278,10 +281,7 @@ class _Fit:
         if self.pipeline.reader is None:
             return start
         best = best_combination([rows], self.pipeline.reranker is not None, start, "f1")
-        before, after = (
-            [float(a.right) for a in self.pipeline.first_answers(held_out, weights) if a.answerable]
-            for weights in (start, best)
-        )
+        before, after = (self.pipeline.right_answers(held_out, weights) for weights in (start, best))
         of_index = self.pipeline.fingerprints in self.index.snapshot().index_fitted.pipelines
         fitted_before = of_index or self.pipeline.fitted(self.index)[1] is not None
         return best if is_better(paired_difference(before, after, self.seed), fitted_before) else start

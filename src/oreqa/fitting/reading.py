@@ -132,6 +132,10 @@ class Pipeline:
             answers.append(FirstAnswer(row["answerable"], first_score(row, ranked, "f1") >= RIGHT, features))
         return answers
 
+    def right_answers(self, rows: Sequence[Row], weights: Combination) -> list[float]:
+        """Whether the first answer to each answerable question is right under these weights, as 0 or 1."""
+        return [float(answer.right) for answer in self.first_answers(rows, weights) if answer.answerable]
+
 
 def _sentence_row(question: OpenQuestion, hits: Sequence[Hit]) -> Row:
     if not hits:

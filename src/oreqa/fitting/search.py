@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from oreqa.arrays import Doubles
 from oreqa.core import UNITS, Unit
-from oreqa.evaluation.metrics import paired_difference
+from oreqa.evaluation.metrics import Difference, paired_difference
 from oreqa.fitting.examples import Split
 from oreqa.fitting.fusion import Pool, fit_positive_fusion, join_pools, pool_of_question, reciprocal_ranks_of
 from oreqa.fitting.measuring import is_better
@@ -20,6 +21,9 @@ from oreqa.progress import Progress, show
 
 NAMES = tuple(SCORES)
 
+FOLDS = 5
+"""Parts of the questions, each of them ranked by weights that are fitted on the others to see whether fitting helps."""
+
 Fusion = Mapping[Unit, Mapping[str, float]]
 
 
@@ -27,7 +31,8 @@ Fusion = Mapping[Unit, Mapping[str, float]]
 class FittedSearch:
     """Fitted weights, and for each unit the reciprocal ranks of the held-out questions' answers ``before`` and ``after``.
 
-    ``is_better`` says whether they find the answers better than those that the index uses, in both units together.
+    ``is_better`` says whether weights that are fitted on other questions find the answers better than those that the index
+    uses, in both units together and by a certain difference (``cross_validated``).
     """
 
     fusion: Fusion
@@ -50,19 +55,48 @@ def fit_search(index: Index, split: Split, seed: int, progress: Progress) -> Fit
         for number, (example, of_question) in enumerate(zip(examples, scores, strict=True)):
             pools.append(pool_of_question(number, of_question, NAMES, plain, example.golds, False))
             advance(1)
-    fit, measured = join_pools(pools[:size]), join_pools(pools[size:])
-    fusion: dict[Unit, dict[str, float]] = {}
-    before, after = {}, {}
-    for unit in UNITS:
-        weights = fit_positive_fusion([fit.of_unit(unit)], plain)
-        fusion[unit] = {name: round(weight, 5) for name, weight in zip(NAMES, weights.tolist(), strict=True)}
-        before[unit], after[unit] = (
-            reciprocal_ranks_of(measured, _array(by_name), unit, range(size, len(examples)))
-            for by_name in (index.weights(unit), fusion[unit])
-        )
-    sums = [np.sum([ranks[unit] for unit in UNITS], axis=0).tolist() for ranks in (before, after)]
-    gain = paired_difference(sums[0], sums[1], seed)
-    return FittedSearch(fusion, before, after, is_better(gain, bool(index.fitted.fusion)))
+    used: Fusion = {unit: index.weights(unit) for unit in UNITS}
+    fusion, measured = fitted_weights(pools[:size], plain), range(size, len(examples))
+    before, after = (ranks_by_unit(pools, measured, weights) for weights in (used, fusion))
+    groups = [split.group_of(example) for example in examples]
+    return FittedSearch(fusion, before, after, is_better(cross_validated(pools, groups, used, plain, seed), True))
+
+
+def fitted_weights(pools: Sequence[Pool], plain: Doubles) -> Fusion:
+    """The weights of both units that fit the pools of some questions."""
+    joined = join_pools(pools)
+    by_unit = {unit: fit_positive_fusion([joined.of_unit(unit)], plain).tolist() for unit in UNITS}
+    return {unit: {n: round(w, 5) for n, w in zip(NAMES, weights, strict=True)} for unit, weights in by_unit.items()}
+
+
+def cross_validated(pools: Sequence[Pool], groups: Sequence[object], used: Fusion, plain: Doubles, seed: int) -> Difference:
+    """The gain of fitted weights over those ``used``, in reciprocal ranks of both units together.
+
+    Every question is ranked by weights that were fitted without its group, that is those about the same document.
+    """
+    names = list(dict.fromkeys(groups))
+    random.Random(seed).shuffle(names)
+    folds = {name: place % FOLDS for place, name in enumerate(names)}
+    before: list[float] = []
+    after: list[float] = []
+    for fold in range(FOLDS):
+        left_out = [number for number, group in enumerate(groups) if folds[group] == fold]
+        fitted_on = [pool for pool, group in zip(pools, groups, strict=True) if folds[group] != fold]
+        if left_out and fitted_on:
+            before += _sums(pools, left_out, used)
+            after += _sums(pools, left_out, fitted_weights(fitted_on, plain))
+    return paired_difference(before, after, seed)
+
+
+def ranks_by_unit(pools: Sequence[Pool], numbers: Sequence[int], weights: Fusion) -> dict[Unit, list[float]]:
+    """For each unit the reciprocal ranks of the answers to the questions at these places."""
+    chosen = [pools[number] for number in numbers]
+    joined, asked = join_pools(chosen), [int(pool.question[0]) for pool in chosen]
+    return {unit: reciprocal_ranks_of(joined, _array(weights[unit]), unit, asked) for unit in UNITS}
+
+
+def _sums(pools: Sequence[Pool], numbers: Sequence[int], weights: Fusion) -> list[float]:
+    return [sum(of_question) for of_question in zip(*ranks_by_unit(pools, numbers, weights).values(), strict=True)]
 
 
 def _array(weights: Mapping[str, float]) -> Doubles:
