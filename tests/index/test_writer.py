@@ -144,6 +144,17 @@ def test_wrong_folders(tmp_path: Path, library: Path, settings: Settings) -> Non
         Index.open(tmp_path / "nothing")
 
 
+@pytest.mark.parametrize("name", ["journal", "draft/notes.txt"])
+def test_a_users_file_with_a_name_of_ours_stays(tmp_path: Path, library: Path, settings: Settings, name: str) -> None:
+    file = tmp_path / "kb" / name
+    file.parent.mkdir(parents=True)
+    file.write_text("A diary.")
+    with pytest.raises(InputError, match=r"it holds '(journal|draft)', which is not an index"):
+        index_files(tmp_path / "kb", [library], settings)
+    assert file.read_text() == "A diary."
+    assert not (tmp_path / "kb" / "lock").exists()
+
+
 def test_equal_passages_are_encoded_once(tmp_path: Path, settings: Settings) -> None:
     with open_writer(tmp_path / "kb", settings) as writer:
         for name in ("a", "b"):

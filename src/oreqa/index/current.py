@@ -246,10 +246,10 @@ def check_empty(folder: Path) -> None:
     """Check that a new index's folder is empty or does not exist; raises InputError or IndexStateError otherwise."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder}: it is a file; an index is a folder")
-    ours = ("lock", DRAFT, JOURNAL)
-    others = sorted(f.name for f in folder.iterdir() if f.name not in ours) if folder.is_dir() else []
-    if others:
-        raise InputError(f"{folder}: it holds {others[0]!r}, which is not an index; use a new or empty folder")
+    names = {file.name for file in folder.iterdir()} if folder.is_dir() else set()
+    foreign = sorted(names - {"lock", DRAFT, JOURNAL} if "lock" in names else names)  # every update begins with the lock
+    if foreign:
+        raise InputError(f"{folder}: it holds {foreign[0]!r}, which is not an index; use a new or empty folder")
 
 
 def check_index(folder: Path) -> list[str]:
