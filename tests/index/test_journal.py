@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from index_content import assert_same
 from oreqa.errors import IndexStateError
 from oreqa.index.codes import quantise
 from oreqa.index.ingest import index_files
-from oreqa.index.journal import JOURNAL, Journal, end_journal
+from oreqa.index.journal import JOURNAL, KEPT, Journal
 from oreqa.index.store import Settings
 
 CODES = {bytes([number]) * 32: quantise(np.full((number, 8), number, np.float32)) for number in (1, 2, 3)}
@@ -43,9 +44,29 @@ def test_a_journal_gives_what_it_was_given(tmp_path: Path) -> None:
     assert not (tmp_path / JOURNAL).exists()
     filled(tmp_path)
     assert held(tmp_path) == 3
-    end_journal(tmp_path)
-    end_journal(tmp_path)
-    assert held(tmp_path) == 0
+
+
+@pytest.mark.parametrize(
+    ("read", "published", "age", "kept"),
+    [
+        ((), (), 0, 3),
+        ((1, 2), (), 0, 3),
+        ((1, 2, 3), (), 0, 0),
+        ((1,), (2, 3), 0, 0),
+        ((), (), KEPT - 60, 3),
+        ((), (), KEPT + 60, 0),
+    ],
+)
+def test_a_journal_ends_when_all_of_it_is_published_or_a_week_later(
+    tmp_path: Path, read: tuple[int, ...], published: tuple[int, ...], age: int, kept: int
+) -> None:
+    filled(tmp_path)
+    os.utime(tmp_path / JOURNAL, times=(time.time() - age,) * 2)
+    journal = Journal(tmp_path, "encoder")
+    journal.read([bytes([number]) * 32 for number in read])
+    for _ in range(2):
+        journal.end(lambda digest: digest[0] in published)
+    assert held(tmp_path) == kept
 
 
 def test_a_journal_that_is_cut_anywhere_holds_what_is_before_and_goes_on(tmp_path: Path) -> None:
@@ -121,7 +142,7 @@ def test_an_interrupted_run_encodes_again_what_its_journal_lost(
     assert_same(folder, tmp_path / "new")
 
 
-def test_a_run_that_finds_nothing_new_ends_the_journal(
+def test_another_update_leaves_what_an_interrupted_one_has_encoded_for_a_week(
     tmp_path: Path, library: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "kb"
@@ -132,7 +153,28 @@ def test_a_run_that_finds_nothing_new_ends_the_journal(
         with pytest.raises(KeyboardInterrupt):
             index_files(folder, [library])
     assert (folder / JOURNAL).is_file()
+    (tmp_path / "other.txt").write_text("Larks sing.")
+    for _ in range(2):  # the second one finds nothing new
+        index_files(folder, [tmp_path / "other.txt"])
+        assert (folder / JOURNAL).is_file()
+    assert index_files(folder, [library]).encoded == 0
+    assert not (folder / JOURNAL).exists()
+
+
+def test_what_an_interrupted_update_has_encoded_ends_after_a_week(
+    tmp_path: Path, library: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "kb"
+    index_files(folder, [library], Settings(str(tiny), passage_tokens=40))
+    (library / "secret.txt").write_text("Owls hoot.")
+    with monkeypatch.context() as broken:
+        broken.setattr("oreqa.index.writer.publish_draft", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            index_files(folder, [library])
     (library / "secret.txt").unlink()
+    index_files(folder, [library])
+    assert (folder / JOURNAL).is_file()
+    os.utime(folder / JOURNAL, times=(time.time() - KEPT - 60,) * 2)
     index_files(folder, [library])
     assert not (folder / JOURNAL).exists()
 

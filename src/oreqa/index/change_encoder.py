@@ -27,7 +27,6 @@ from oreqa.index.generations import (
     require_generation,
     write_manifest,
 )
-from oreqa.index.journal import end_journal
 from oreqa.index.publish import complete_draft, link_search_files
 from oreqa.index.store import Settings
 from oreqa.models.encoder.encoder import Encoder
@@ -61,26 +60,24 @@ def change_encoder(
         generation, draft = require_generation(folder), folder / DRAFT
         if DOCUMENTS in damaged_files(generation):
             raise IndexStateError(damage_message(generation / DOCUMENTS))
+        source = encoded and require_generation(encoded)
+        damaged = damaged_files(source) if source else ()
         drop_draft(folder, for_next=True)
         draft.mkdir()
         try:
             shutil.copyfile(generation / DOCUMENTS, draft / DOCUMENTS)
-            passages = _encode_draft(folder, encoder, pinned_name(str(model)), encoded, progress)
-            publish_draft(folder)
+            with closing(Encodings(folder, encoder.fingerprint, source, damaged)) as encodings:
+                passages = _encode_draft(draft, encoder, pinned_name(str(model)), encodings, progress)
+                publish_draft(folder)
+                encodings.end()
         finally:
             drop_draft(folder)
-        end_journal(folder)
     return passages
 
 
-def _encode_draft(folder: Path, encoder: Encoder, model: str, encoded: Path | None, progress: Progress) -> int:
+def _encode_draft(draft: Path, encoder: Encoder, model: str, encodings: Encodings, progress: Progress) -> int:
     """Complete a draft that has the documents: settings, search files and manifest."""
-    draft, source = folder / DRAFT, encoded and require_generation(encoded)
-    damaged = damaged_files(source) if source else ()
-    with (
-        closing(store.open_draft(draft)) as database,
-        closing(Encodings(folder, encoder.fingerprint, source, damaged)) as encodings,
-    ):
+    with closing(store.open_draft(draft)) as database:
         rows = database.execute("SELECT MIN(id), encoding FROM passages GROUP BY encoding ORDER BY MIN(id)").fetchall()
         missing = [row for row in rows if row[1] not in encodings]
         with show(progress, "encoding passages", len(rows)) as advance:

@@ -75,6 +75,10 @@ class Encodings:
             assert codes is not None
             yield codes
 
+    def end(self) -> None:
+        """End the journal: what was read of it is published now."""
+        self._journal.end(lambda digest: self._published_codes(digest) is not None)
+
     def _published_codes(self, digest: bytes) -> Codes | None:
         return self.published.codes(digest) if self.published else None
 

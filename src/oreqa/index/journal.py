@@ -1,14 +1,15 @@
 """The journal of an update: what it has encoded and not published yet, so that an interruption loses at most one batch.
 
-It lies in the index's folder, and ends when an update does. Each record has a CRC-32: reading ends before the first that is
-cut off or damaged, and so does the file.
+It lies in the index's folder, and ends when all of it is published, or a week later. Each record has a CRC-32: reading ends
+before the first that is cut off or damaged, and so does the file.
 """
 
 from __future__ import annotations
 
 import struct
+import time
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from oreqa.index.generations import need_regular
 from oreqa.index.store import is_damage
 
 JOURNAL = "journal"
+KEPT = 7 * 24 * 3600
+"""Seconds for which an update leaves what an interrupted one has encoded, and what it does not need itself."""
 
 _HEAD, _CRC = struct.Struct("<32sII"), struct.Struct("<I")
 """Before the codes of a passage its hash, how many there are and their bytes; behind them the CRC-32 of all that."""
@@ -30,6 +33,7 @@ class Journal:
     def __init__(self, folder: Path, encoder: str) -> None:
         self._path, self._title = folder / JOURNAL, f"{encoder}\n".encode()
         self._places: dict[bytes, tuple[int, int, int]] = {}
+        self._taken: set[bytes] = set()
         if need_regular(self._path):
             try:
                 self._read()
@@ -52,7 +56,8 @@ class Journal:
                     break
                 self._places[digest] = begin, length, count
                 end = begin + length + _CRC.size
-            file.truncate(end)
+            if end < size:
+                file.truncate(end)
 
     def __contains__(self, digest: bytes) -> bool:
         return digest in self._places
@@ -69,13 +74,17 @@ class Journal:
     def read(self, digests: Iterable[bytes]) -> dict[bytes, Codes]:
         """The codes of those passages that it has, mapped into memory."""
         places = {digest: self._places[digest] for digest in digests if digest in self._places}
+        self._taken.update(places)
         data = np.memmap(self._path, np.uint8, "r") if places else np.zeros(0, np.uint8)
         return {
             digest: stored_codes(data[begin : begin + length], count) for digest, (begin, length, count) in places.items()
         }
 
+    def end(self, is_published: Callable[[bytes], bool]) -> None:
+        """Remove it after an update, unless an interrupted one has encoded lately what is neither read nor published.
 
-def end_journal(folder: Path) -> None:
-    """Remove the journal of an index whose update is complete; one that cannot be removed does no harm."""
-    with suppress(OSError):
-        (folder / JOURNAL).unlink()
+        One that cannot be removed does no harm."""
+        is_needed = any(digest not in self._taken and not is_published(digest) for digest in self._places)
+        with suppress(OSError):
+            if not is_needed or time.time() - self._path.stat().st_mtime > KEPT:
+                self._path.unlink()

@@ -31,7 +31,7 @@ from oreqa.index.current import (
 from oreqa.index.documents import document_hash, insert_document
 from oreqa.index.encodings import Encodings, passage_hash
 from oreqa.index.generations import DOCUMENTS, DRAFT, drop_draft, newest_generation, publish_draft, write_manifest
-from oreqa.index.journal import end_journal
+from oreqa.index.journal import JOURNAL
 from oreqa.index.lexical import check_language
 from oreqa.index.publish import complete_draft, link_fitted, link_search_files
 from oreqa.index.store import Holds, Settings, transaction
@@ -227,7 +227,7 @@ class IndexWriter:
                 self.draft.executemany("UPDATE documents SET gone = 1 WHERE id = ?", newly_gone)
 
     def publish(self, advance: Advance = ignore) -> None:
-        """Make all changes visible at once as the next generation, if there are any. The journal ends with that."""
+        """Make all changes visible at once as the next generation, if there are any, and end the journal."""
         self.flush(advance)
         quality = [(name,) for name in {self.settings.quality} - {self.current.quality, None}]
         for changes in self._sources.values():
@@ -236,7 +236,8 @@ class IndexWriter:
         returned = [(row.number,) for changes in self._sources.values() for row in changes.returned]
         revisions = [pair for pair in self._new_revisions.items() if pair[1] is not None]
         if self._draft is None and not (returned or self._new_revisions or self._rebuild or quality):
-            end_journal(self.folder)
+            if (self.folder / JOURNAL).is_file():
+                self.encodings.end()
             return
         with transaction(self.draft):
             self.draft.executemany("INSERT OR REPLACE INTO settings VALUES ('quality', ?)", quality)
@@ -259,7 +260,7 @@ class IndexWriter:
         write_manifest(self.folder / DRAFT, checksums)
         publish_draft(self.folder)
         self._published = True
-        end_journal(self.folder)
+        self.encodings.end()
 
 
 @contextmanager
