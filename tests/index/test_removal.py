@@ -15,7 +15,7 @@ from oreqa.index.in_memory import index_documents
 from oreqa.index.ingest import index_files
 from oreqa.index.removal import remove_documents
 from oreqa.index.search import Index
-from oreqa.index.store import Settings, erase_unused
+from oreqa.index.store import Settings
 from oreqa.index.writer import IndexWriter
 
 
@@ -52,8 +52,6 @@ def test_what_is_removed_leaves_no_copy_behind(tmp_path: Path, settings: Setting
     assert generation is not None
     data = (generation / DOCUMENTS).read_bytes()
     assert not [key for key in keys_of_all[::3] if key.encode() in data]
-    erase_unused(generation)
-    assert (generation / DOCUMENTS).read_bytes() == data
 
 
 def test_files_that_are_still_there_come_back(tmp_path: Path, library: Path, settings: Settings) -> None:

@@ -150,34 +150,6 @@ def open_draft(folder: Path) -> sqlite3.Connection:
     return database
 
 
-_CELLS_BEGIN = {2: 12, 5: 12, 10: 8, 13: 8}
-"""The size of the header of a page of SQLite's b-trees, by the kind of the page, its first byte.
-
-All other pages begin with the number of a page, whose first byte is none of these in files of fewer than 2 ** 25 pages.
-"""
-
-
-def erase_unused(generation: Path) -> None:
-    """Zero what lies between the headers and the cells of the pages of documents that no connection has open.
-
-    Where SQLite spreads cells over pages anew, it leaves copies of them there, ``secure_delete`` or not: what is deleted
-    later on could still be read. Raises OSError if the disk is full.
-    """
-    path = generation / DOCUMENTS
-    with path.open("rb") as pages, path.open("r+b") as file:
-        size = int.from_bytes(pages.read(18)[16:], "big")
-        pages.seek(size)  # the first page has the schema alone
-        count = path.stat().st_size // size
-        for place in range(size, size * count if count < 2**25 else 0, size):
-            page = pages.read(size)
-            if header := _CELLS_BEGIN.get(page[0]):
-                begin = header + 2 * int.from_bytes(page[3:5], "big")
-                unused = page[begin : int.from_bytes(page[5:7], "big")]
-                if unused.strip(b"\0"):
-                    file.seek(place + begin)
-                    file.write(bytes(len(unused)))
-
-
 @contextmanager
 def transaction(database: sqlite3.Connection) -> Iterator[None]:
     """Run the block in a transaction, which is rolled back if it raises."""

@@ -253,10 +253,9 @@ class IndexWriter:
         elif self.current.generation is not None:  # the passages are the same, and so are their search files
             checksums = link_search_files(self.current.generation, self.folder / DRAFT)
         (self.report.passages,) = self.draft.execute("SELECT COUNT(*) FROM passages").fetchone()
+        if self.report.removed:  # what is deleted may have copies in parts of pages that SQLite does not use
+            self.draft.execute("VACUUM")
         self.draft.close()
-        self._draft = None
-        if self.report.removed or replaced or self._kept:
-            store.erase_unused(self.folder / DRAFT)
         write_manifest(self.folder / DRAFT, checksums)
         publish_draft(self.folder)
         self._published = True
