@@ -275,6 +275,18 @@ ROWS: dict[str, list[Row]] = {
             "order holds; clusters: p 0.08",
         ),
         Row(
+            "3",
+            "random→random, then clusters→clusters, R@5",
+            "42.9→52.0",
+            tuple(
+                ("proqa/pretraining-squad-96-wide.json", "rows", f"{first} then {second}", "r@5")
+                for first, second in (("distinct", "distinct"), ("distinct", "clusters"), ("clusters", "clusters"))
+            ),
+            "5,000×2; 10,539",
+            ("proqa/pretraining-squad-96-wide.json", "seeds"),
+            "cannot be said",
+        ),
+        Row(
             "4",
             "shared→joint→separate, EM",
             "38.5→36.2→35.1",
