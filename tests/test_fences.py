@@ -52,6 +52,10 @@ NOT_RUN = {
         'oreqa ask "How tall is the tower?" --index kb --reranker cross-encoder/ms-marco-MiniLM-L6-v2',
     ),
     "needs the files of MRQA": ("oreqa data NewsQA.jsonl.gz",),
+    "needs two machines": (
+        "torchrun --nnodes 2 --node-rank 0 --nproc-per-node 4 --master-addr first.example.org --master-port 29500 "
+        "-m oreqa train retriever --recipe recipes/small/retriever.toml --out /shared/retriever",
+    ),
     "needs model2vec's distill extra": ("from model2vec.distill import distill",),
     "trains for minutes": (
         "oreqa train reader --recipe recipes/small/reader.toml --set data_root=data --set lora.rank=32 "
@@ -62,11 +66,6 @@ NOT_RUN = {
         'oreqa search "how long to fast before a blood test" --index kb --rerank 20 --classifier kb/adapted/1/classifier',
     ),
     "trains for hours, on data beside the checkout": (
-        "python benchmarks/experiments/augmentation.py squad --data ../shared/data --modes dense --tests reqa --variants gold "
-        '"gold, two passes" "+ silver, w = p^2" "+ silver, w = 1" "+ soft labels" "silver alone" "+ mined negatives"',
-        "python benchmarks/experiments/augmentation.py nq --data ../shared/data --modes dense --tests nq --rerank --variants ...",
-        "python benchmarks/experiments/augmentation.py medquad --data ../shared/data --modes dense --tests test --rerank "
-        "--draw 2000 ...",
         "oreqa mine predictions --data ../shared/data/extractive/squad-train-more.json.gz --data "
         "../shared/data/extractive/afriqa-en.json.gz --reader runs/previous-reader --draw 3500 -k 20 --out runs/all.jsonl",
         "shuf -n 4000 runs/all.jsonl > runs/unseen.jsonl",

@@ -102,8 +102,8 @@ def check_record(folders: dict[str, Path], record: list[list[str]], written_by_t
     """Commands sent nothing, and wrote to --out, an index and the cache."""
     assert not [what for kind, what in record if kind == "connection"]
     # Web pages are read in a process of their own; matplotlib asks fontconfig for the machine's fonts, where there is one; Python
-    # asks uname for the system's name.
-    assert {what for kind, what in record if kind == "program"} <= {sys.executable, "fc-list", "uname"}
+    # asks uname for the system's name; git says the commit of code that is run from a checkout.
+    assert {what for kind, what in record if kind == "program"} <= {sys.executable, "fc-list", "git", "uname"}
     # What is temporary is gone again: see below.
     allowed = (folders["out"], folders["cache"] / "oreqa", folders["temporary"], Path("/dev/null"))
     written = {Path(what) for kind, what in record if kind == "write"}

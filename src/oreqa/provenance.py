@@ -49,7 +49,7 @@ def commit(*folders: Path) -> str | None:
     paths = [str(folder.resolve()) for folder in folders]
 
     def git(*arguments: str) -> str:
-        command = ["git", "-C", str(folders[0]), *arguments]
+        command = ["git", "--no-optional-locks", "-C", str(folders[0]), *arguments]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
     try:

@@ -31,6 +31,12 @@ class _Answering:
     def __exit__(self, *error: object) -> None:
         pass
 
+    def snapshot(self) -> Self:
+        return self
+
+    def select(self, *query: object) -> list[tuple[Any, ...]]:
+        return []
+
     def counts(self) -> dict[str, int]:
         return {"passages": 3}
 

@@ -57,7 +57,7 @@ def test_a_file_keeps_groups(tmp_path: Path, groups: list[LabelledGroup]) -> Non
     assert {name: actual[name].tolist() for name in expected} == {name: expected[name].tolist() for name in expected}
     assert expected["block"].sum() > 5
     assert expected["holds"].tolist() == [[True, False], [True, False]]
-    assert kept.sizes() == ([group.tokens for group in groups], [2, 1])
+    assert kept.sizes() == ([group.size[0] for group in groups], [2, 1])
 
 
 @pytest.mark.parametrize("content", [None, b"no archive", b""])

@@ -11,7 +11,7 @@ import typer
 from oreqa.cli.application import Command, Panel, app
 from oreqa.cli.hits import place_text
 from oreqa.cli.options import Option
-from oreqa.cli.output import model_or_none, one_line, parse_conditions, print_json, questions_of
+from oreqa.cli.output import model_or_none, one_line, parse_conditions, print_json, questions_of, say
 from oreqa.errors import InputError
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _print(explanation: Explanation) -> None:
         hits = _shown_hits(explanation.hits)
         console.print(_hits_table(hits))
         if folder := _folder_of(hits):
-            console.print(f"places are below {folder}", style="dim", soft_wrap=True)
+            say(f"places are below {one_line(folder)}")
     if explanation.answers:
         console.print("\nAnswers, best first, and what their scores are made of", style="bold cyan")
         console.print(_answers_table(explanation))
