@@ -156,7 +156,11 @@ def part(page: str, is_heavy: bool) -> list[Fence]:
 
 
 PARTS = [
-    pytest.param(*each, id=f"{each[0]}{' at length' * each[1]}", marks=pytest.mark.system if each[1] else pytest.mark.slow)
+    pytest.param(
+        *each,
+        id=f"{each[0]}{' at length' * each[1]}",
+        marks=pytest.mark.slow if each == ("README.md", False) else pytest.mark.system,
+    )
     for page in every_page()
     for each in parts(page)
 ]

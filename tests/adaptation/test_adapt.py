@@ -18,6 +18,7 @@ pytest.importorskip("torch")
 pytestmark = [pytest.mark.train, pytest.mark.slow]
 
 from architectures import make_prompted_encoder  # noqa: E402
+from parameters import first_and_system  # noqa: E402
 
 from oreqa.adaptation import AdaptationReport, adapt, adapt_index, outlook, tuning  # noqa: E402
 from oreqa.adaptation.report import Outlook  # noqa: E402
@@ -257,7 +258,7 @@ def test_a_resumed_adaptation_trains_a_classifier_once_and_another_anew(
         adapt_index(kb, generator=tiny_generator, classifier=kb / "adapted" / "1" / "retriever")
 
 
-@pytest.mark.parametrize("kind", ["retriever", "classifier"])
+@pytest.mark.parametrize("kind", first_and_system(["retriever", "classifier"]))
 def test_an_interrupted_training_resumes_in_an_index_that_was_moved(
     kb: Path, tiny_generator: Path, tiny_classifier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
@@ -321,7 +322,7 @@ def test_settings_that_end_in_another_encoder_are_refused_before_the_work(
     assert not (kb / "adapted" / "1").exists()
 
 
-@pytest.mark.parametrize("loses", [False, True])
+@pytest.mark.parametrize("loses", first_and_system([False, True]))
 def test_questions_of_the_user(
     kb: Path, tiny_generator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loses: bool
 ) -> None:

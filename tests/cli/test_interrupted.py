@@ -100,6 +100,7 @@ print(shown_path("/some/where.txt"))
     assert not list((tmp_path / "working").iterdir())
 
 
+@pytest.mark.system
 def test_a_working_folder_that_is_gone(tmp_path: Path, library: Path, tiny: Path) -> None:
     (tmp_path / "gone").mkdir()
     code = "import os, sys; os.rmdir(os.getcwd()); from oreqa.cli import main; main()"

@@ -96,7 +96,7 @@ def test_an_index_keeps_the_commit_of_its_model(
     assert f"it was built with --model {NAME}@{commit}, not {NAME}@main" in other.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.system
 def test_index_online_ask_offline(hub: Hub, tiny: Path, tiny_reader: Path, tmp_path: Path, library: Path) -> None:
     """Processes of their own, with nothing but the library's variables in the environment."""
     hub.add(NAME, tiny)

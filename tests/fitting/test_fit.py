@@ -153,7 +153,7 @@ def test_the_probabilities_that_are_fitted_are_those_that_answers_have(
             assert first.probability(answerer.calibration) == pytest.approx(answer.confidence, abs=1e-4)
 
 
-@pytest.mark.slow
+@pytest.mark.system
 def test_equal_seeds_give_equal_fits(kb: Path, data: Path, tiny_reader: Path, tmp_path: Path) -> None:
     again = Path(shutil.copytree(kb, tmp_path / "again"))
     first, second = (fit_index(folder, data=data, reader=tiny_reader, questions=90) for folder in (kb, again))

@@ -71,6 +71,7 @@ def test_names_of_targets_are_checked(tiny_reader: Path) -> None:
         start_headed(ReaderModel, tiny_reader, dropout=0.0, lora=Lora(targets=("q",)))
 
 
+@pytest.mark.system
 def test_a_reader_of_factors_reads_and_resumes(squad_file: Path, tiny: Path, tmp_path: Path) -> None:
     recipe = reader_recipe(squad_file, tiny, lora={"rank": 4}, data=[{"file": str(squad_file), "epochs": 4}])
     record = train_recorded(train_reader, recipe, tmp_path / "whole")

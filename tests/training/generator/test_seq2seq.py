@@ -46,6 +46,7 @@ def test_a_batch_predicts_the_question_from_passage_and_answer(squad_file: Path,
     assert batch["targets"].tolist() == [8, 9, 2, 4, 2]
 
 
+@pytest.mark.system
 def test_a_bart_learns_by_the_papers_recipe_and_its_folder_generates(squad_file: Path, tmp_path: Path) -> None:
     folder = make_seq2seq(tmp_path / "bart", "bart")
     record = train_generator(paper_recipe(squad_file, folder, "label_smoothing=0.0"), tmp_path / "out")

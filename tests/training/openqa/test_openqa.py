@@ -147,6 +147,7 @@ class _KilledAt(openqa.OpenQALossOfBatch):
         return super().__call__(model, batch)
 
 
+@pytest.mark.system
 def test_a_killed_run_ends_the_same(
     squad_file: Path, tiny: Path, tiny_reader: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
