@@ -176,3 +176,14 @@ def test_an_entry_has_the_whole_name(asked: str, heading: str, text: str, has: b
 def test_plain_words_rule_out_the_entries_on_longer_names() -> None:
     text = "reload_cache\nKeep what was read.\n\nreload\nRead the pages again."
     assert cut("What does reload do?", ("Commands", text)) == [["reload_cache\nKeep what was read."]]
+
+
+def test_single_letters_differ_by_case() -> None:
+    text = "-p, --page-requisites\nget all files\n\n-P PREFIX\nsave files in it"
+    assert cut("What does wget -P do?", ("", text)) == [["-p, --page-requisites\nget all files"]]
+    assert cut("What does wget -p do?", ("", text)) == [["-P PREFIX\nsave files in it"]]
+    assert has_entry({"P"}, "", text)
+    assert not has_entry({"S"}, "", text)
+    assert cut("What is the default of -P?", ("", f"By default -P is the folder.\n\n{text}")) == [
+        ["-p, --page-requisites\nget all files", "-P PREFIX\nsave files in it"]
+    ]

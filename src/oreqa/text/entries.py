@@ -91,7 +91,7 @@ def _other_paragraphs(text: str, asked: set[str]) -> list[Range]:
     return [
         match.span()
         for match in _PARAGRAPH.finditer(text)
-        if not (mentions_default(match.group()) and any(holds_names([name], match.group()) for name in asked))
+        if not (mentions_default(match.group()) and any(holds_names([name.casefold()], match.group()) for name in asked))
     ]
 
 

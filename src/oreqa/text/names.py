@@ -66,8 +66,12 @@ def identifiers(question: str) -> list[str]:
 
 
 def all_names(line: str) -> set[str]:
-    """The words of a line that names something, as ``identifiers`` compares them: l and keeplast of "-l, --keep-last=N"."""
-    return {_letters(token) for token in _TOKEN.findall(_VALUE.sub("", line))}
+    """The words of a line that names something, as ``identifiers`` compares them: l and keeplast of "-l, --keep-last=N".
+
+    Single letters keep their case, by which options such as -p and -P differ.
+    """
+    tokens = _TOKEN.findall(_VALUE.sub("", line))
+    return {letter if len(letter := token.strip("-")) == 1 else _letters(token) for token in tokens}
 
 
 def holds_names(names: Sequence[str], text: str) -> bool:
