@@ -38,6 +38,9 @@ NOT_RUN = {
         "oreqa eval reqa --data dev-v1.1.json.gz --mode sparse --out sparse",
         "oreqa eval reqa --data dev-v1.1.json.gz --mode hybrid --out hybrid",
         "oreqa compare sparse hybrid",
+        "oreqa eval openqa --data squad-v1.1-dev.json.gz --mode dense --draw 3000 --out runs/squad-dense",
+        "oreqa eval openqa --data squad-v1.1-dev.json.gz --mode sparse --draw 3000 --out runs/squad-sparse",
+        "oreqa compare runs/squad-dense runs/squad-sparse --out runs/difference",
     ),
     "needs a model of the Hub": (
         "oreqa index docs --index kb-e5 --model intfloat/e5-small-v2",
@@ -61,6 +64,8 @@ NOT_RUN = {
         "oreqa train reader --recipe recipes/small/reader.toml --set data_root=data --set lora.rank=32 "
         "--set freeze_embeddings=true --set optimiser.learning_rate=3e-4 --out runs/small-reader",
         'oreqa ask "Why does ice float?" --index kb --reader runs/small-reader',
+        "oreqa train reader --recipe recipes/papers/dpr-reader.toml --set backbone=minilm-reader --set index=kb --set mode=hybrid "
+        "--set 'data=[{file=\"questions.jsonl\"}]' --set dev=others.jsonl --set negatives=3.0 --out runs/reader",
         "oreqa adapt --index kb",
         "oreqa adapt --index kb --marks",
         'oreqa search "how long to fast before a blood test" --index kb --rerank 20 --classifier kb/adapted/1/classifier',

@@ -98,6 +98,10 @@ def test_what_cannot_be_promised() -> None:
         guarantee(0.5, few)
     with pytest.raises(InputError, match="of the 100 likeliest answers to 100 questions 0 are right"):
         guarantee(0.5, [(0.9, False)] * 100)
+    with pytest.raises(
+        InputError, match=r"of the 24 likeliest .* 19 are right, which promises 61% with 95% certainty; ask for"
+    ):
+        guarantee(0.7, [(1 - n / 1000, n % 5 > 0) for n in range(24)] + [(0.0, False)] * 100)
     with pytest.raises(InputError, match="of the 0 likeliest answers"):
         guarantee(0.5, [(0.0, False)] * 100)
     with pytest.raises(InputError, match="no probability promises 100% right"):

@@ -74,7 +74,8 @@ def guarantee(share: float, held_out: Sequence[tuple[float, bool]]) -> Guarantee
     if best is None:
         raise InputError(
             f"no probability promises {100 * share:g}% right answers here: of the {number} likeliest answers to "
-            f"{len(held_out)} questions {right} are right; ask for a lower share, or fit on more questions"
+            f"{len(held_out)} questions {right} are right, which promises {100 * _lowest_share(right, number):.0f}% with "
+            f"{100 * CERTAINTY:g}% certainty; ask for a lower share, or fit on more questions"
         )
     return best
 
