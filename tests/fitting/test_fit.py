@@ -190,6 +190,9 @@ def test_what_was_read_before_a_kill_is_not_read_again(
     with pytest.raises(StoppedError):
         fit_index(kb, data=data, reader=tiny_reader)
     assert not (require_generation(kb) / FITTED).exists()
+    (tmp_path / "few.jsonl").write_text('{"question": "Who?", "answers": ["x"]}\n')
+    with pytest.raises(InputError):
+        fit_index(kb, data=tmp_path / "few.jsonl", reader=tiny_reader)
     calls, before = [], sum(calls)
     monkeypatch.setattr(oreqa.fitting.reading, "reading_rows", counting(999))
     assert fit_index(kb, data=data, reader=tiny_reader) == expected

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -179,19 +179,20 @@ def _generated(index: Index, work: Path, questions: int, seed: int, device: str,
 
 @contextmanager
 def _kept_if_killed(work: Path) -> Iterator[Path]:
-    """What was read is removed when the fit has ended, or was refused."""
+    """What was read is removed when a fit has ended; one that is refused leaves what an interrupted one has read."""
+    kept = set(work.glob("read-*.jsonl"))
     try:
         yield work
     except (InputError, ModelError):
-        _clear(work)
+        _clear(work, kept)
         raise
     _clear(work)
 
 
-def _clear(work: Path) -> None:
-    for file in work.glob("read-*.jsonl"):
+def _clear(work: Path, kept: Iterable[Path] = ()) -> None:
+    for file in set(work.glob("read-*.jsonl")).difference(kept):
         file.unlink()
-    if not any(work.glob("questions-*")):
+    if not any(work.glob("*.jsonl")):
         shutil.rmtree(work)
 
 
