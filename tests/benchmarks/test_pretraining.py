@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
 from types import ModuleType
 
 import pytest
+from scripts import load_script
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.train
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-
 
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("pretraining", BENCHMARKS / "experiments" / "pretraining.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    path = [*sys.path]
-    try:
-        sys.modules["pretraining"] = module  # for its dataclass
-        spec.loader.exec_module(module)
-    finally:
-        sys.path[:] = path
-        del sys.modules["pretraining"]
-    return module
+    return load_script("experiments/pretraining")
 
 
 def test_each_system_goes_on_from_one_that_was_trained_before(script: ModuleType) -> None:

@@ -39,6 +39,14 @@ def held(folder: Path, encoder: str = "encoder") -> int:
     return len(read)
 
 
+def interrupt(folder: Path, library: Path, monkeypatch: pytest.MonkeyPatch, settings: Settings | None = None) -> None:
+    """End an update before it publishes what it has encoded."""
+    with monkeypatch.context() as broken:
+        broken.setattr("oreqa.index.writer.publish_draft", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            index_files(folder, [library], settings)
+
+
 def test_a_journal_gives_what_it_was_given(tmp_path: Path) -> None:
     assert held(tmp_path) == 0
     assert not (tmp_path / JOURNAL).exists()
@@ -130,10 +138,7 @@ def test_an_interrupted_run_encodes_again_what_its_journal_lost(
     if update:
         (tmp_path / "other.txt").write_text("Owls hoot.")
         index_files(folder, [tmp_path / "other.txt"], settings)
-    with monkeypatch.context() as broken:
-        broken.setattr("oreqa.index.writer.publish_draft", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt):
-            index_files(folder, [library], settings)
+    interrupt(folder, library, monkeypatch, settings)
     change, lost = DAMAGES[damage]
     (folder / JOURNAL).write_bytes(change((folder / JOURNAL).read_bytes()))
     assert index_files(folder, [library], settings).encoded == lost
@@ -148,10 +153,7 @@ def test_another_update_leaves_what_an_interrupted_one_has_encoded_for_a_week(
     folder = tmp_path / "kb"
     index_files(folder, [library], Settings(str(tiny), passage_tokens=40))
     (library / "secret.txt").write_text("Owls hoot.")
-    with monkeypatch.context() as broken:
-        broken.setattr("oreqa.index.writer.publish_draft", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt):
-            index_files(folder, [library])
+    interrupt(folder, library, monkeypatch)
     assert (folder / JOURNAL).is_file()
     (tmp_path / "other.txt").write_text("Larks sing.")
     for _ in range(2):  # the second one finds nothing new
@@ -167,10 +169,7 @@ def test_what_an_interrupted_update_has_encoded_ends_after_a_week(
     folder = tmp_path / "kb"
     index_files(folder, [library], Settings(str(tiny), passage_tokens=40))
     (library / "secret.txt").write_text("Owls hoot.")
-    with monkeypatch.context() as broken:
-        broken.setattr("oreqa.index.writer.publish_draft", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt):
-            index_files(folder, [library])
+    interrupt(folder, library, monkeypatch)
     (library / "secret.txt").unlink()
     index_files(folder, [library])
     assert (folder / JOURNAL).is_file()

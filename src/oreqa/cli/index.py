@@ -273,7 +273,7 @@ def check(
     index: Option.index,
     as_json: Option.as_json = False,
 ) -> None:
-    """Compare every file that searches of an index read with its checksum, and list the damaged ones.
+    """Compare the files that searches read with their checksums, and list the damaged ones.
 
     The exit code is 1 if any is damaged. Nothing is changed: the next oreqa index rebuilds search files.
 
