@@ -63,9 +63,9 @@ def _environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.M
 
 
 KEPT: dict[object, object] = {}
-"""Compiled graphs, which serve the tests that come after."""
+"""Compiled graphs, kept for later tests."""
 FROZEN = {"modules": 0}
-"""How many modules no collection of garbage looks through any more."""
+"""How many modules were loaded when ``gc.freeze`` was last called."""
 
 
 def pytest_runtest_teardown() -> None:

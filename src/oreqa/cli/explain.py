@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SHOWN_HITS, SHOWN_ANSWERS, SHOWN_TEXT = 8, 5, 40
 """Passages and answers that are shown of those compared, and characters of an answer."""
 SHOWN_FOLDER = 12
-"""Characters of a folder above all places from which it stands once below them."""
+"""A folder that all places share is named once, below the table, if it has this many characters."""
 
 _RANKS = {"cosine": ("sentence_cosine", "passage_cosine"), "BM25": ("sentence_bm25", "passage_bm25")}
 _SCORES = ("span", "selection", "retrieval", "agreement", "reranking", "score")
@@ -87,8 +87,9 @@ def _print(explanation: Explanation) -> None:
     if explanation.hits:
         console.print("\nSearch: ranks of sentence / passage by cosine and by BM25", style="bold cyan")
         hits = _shown_hits(explanation.hits)
-        console.print(_hits_table(hits))
-        if folder := _folder_of(hits):
+        folder = _folder_of(hits)
+        console.print(_hits_table(hits, folder))
+        if folder:
             say(f"places are below {one_line(folder)}")
     if explanation.answers:
         console.print("\nAnswers, best first, and what their scores are made of", style="bold cyan")
@@ -108,11 +109,11 @@ def _shown_hits(hits: Iterable[RankedHit]) -> list[RankedHit]:
     return [hit for hit in hits if hit.rank <= SHOWN_HITS or hit.was_read or hit is expected]
 
 
-def _hits_table(hits: list[RankedHit]) -> Table:
+def _hits_table(hits: list[RankedHit], folder: str) -> Table:
+    """The hits, with their places below ``folder``."""
     columns = {name: scores for name, scores in _RANKS.items() if all(score in hits[0].ranks for score in scores)}
     answered = ["best answer in it"] if any(hit.answer for hit in hits) else []
     table = _table("#", *columns, "read", *answered, "place")
-    folder = _folder_of(hits)
     for hit in hits:
         read = "yes" if hit.was_read else "lacks the identifier" if hit.lacks_names else ""
         mark = " *" if hit.holds_expected else ""
@@ -129,7 +130,7 @@ def _place(hit: RankedHit) -> str:
 
 
 def _folder_of(hits: list[RankedHit]) -> str:
-    """The folder above the places of all hits, if it is worth a line of its own."""
+    """The folder that the places of all hits share; "" if there is none or it is short."""
     with suppress(ValueError):  # some places are absolute, some are not
         folder = os.path.commonpath([os.path.dirname(_place(hit)) for hit in hits])  # noqa: PTH120
         return f"{folder}{os.sep}" if len(folder) >= SHOWN_FOLDER else ""
