@@ -23,7 +23,7 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,61 +50,13 @@ from oreqa.training.retriever.train import train_retriever
 
 sys.path.append(str(Path(__file__).parents[1]))
 from common import RESULTS, ROOT, mean_and_deviation, report
+from support.endx_systems import SYSTEMS, System, rivals
 from support.small_retrievers import METRICS, SETS, draw_pairs, figures, load_test, narrow_backbone, ranks_of
-from support.teachers import Teacher, taught_by
+from support.teachers import LearnedWidths, Teacher, taught_by
 
 RECIPES = Path(__file__).parents[2] / "recipes" / "small"
 KEPT = RESULTS / "endx" / "ranks"
 ENCODERS = ("bert", "gru", "lstm", "transformer", "rnn")
-
-
-@dataclass(frozen=True, slots=True)
-class System:
-    """Settings of an encoder's small recipe, which is ENDX with unit vectors; and the system that it is compared with.
-
-    Where the ``teacher`` is not the cross-encoder's geometry, support/teachers.py explains it.
-    """
-
-    rival: str | None
-    settings: tuple[str, ...] = ()
-    teacher: Teacher = "geometry"
-
-
-ALONE = ("alignment=",)
-RAW = ("similarity=dot", "scale=1.0")
-"""Inner products of vectors of any length, as the paper has them."""
-KEEP_CROSS = ("alignment.keep_cross=true",)
-"""For geometry.py."""
-SYSTEMS = {
-    "dual": System(None, ALONE),
-    "endx": System("dual", KEEP_CROSS),
-    "dual_vae": System("dual", (*ALONE, "variational.kind=dual")),
-    "cross_vae": System("dual", (*ALONE, "variational.kind=cross")),
-    "mined": System("dual", (*ALONE, "negatives=4")),
-    "endx_mined": System("mined", ("negatives=4",)),
-    "dual_dot": System(None, (*ALONE, *RAW)),
-    "endx_dot": System("dual_dot", (*RAW, *KEEP_CROSS)),
-}
-CHANGES: dict[str, tuple[str, ...]] = {
-    "without_qq": ("alignment.question_question=0.0",),
-    "without_aa": ("alignment.answer_answer=0.0",),
-    "without_qa": ("alignment.question_answer=0.0",),
-    "without_aq": ("alignment.answer_question=0.0",),
-    "unaligned": ("alignment.share=0.0",),
-    "attached": ("alignment.detach=false",),
-    "gaussian": ("alignment.kernel=gaussian",),
-    "printed": ("alignment.question_question=1e4", "alignment.answer_answer=1e4"),
-    "labels": (),
-    "regression": (),
-}
-"""What is changed in ENDX. ``unaligned`` trains the cross-encoder, but the dual encoder learns nothing from it; ``printed``
-has the paper's weights; ``labels`` and ``regression`` are other teachers."""
-TEACHERS: dict[str, Teacher] = {"labels": "labels", "regression": "regression"}
-SYSTEMS |= {
-    f"{base}_{name}": System(base, (*SYSTEMS[base].settings, *settings), TEACHERS.get(name, "geometry"))
-    for base in ("endx", "endx_dot")
-    for name, settings in CHANGES.items()
-}
 
 
 def with_negatives(data: Path, name: str, pairs: Sequence[Pair], work: Path) -> list[Pair]:
@@ -145,8 +97,9 @@ def ensure_measured(
             return
         raise SystemExit(f"{file}: it has the ranks of other pairs or settings; move or remove it")
     if not (out / "run.json").is_file():
-        with taught_by(teacher):
+        with taught_by(teacher) as loss:
             train_recorded(train_retriever, recipe, out)
+        facts |= {"widths": loss.widths()} if isinstance(loss, LearnedWidths) else {}
     record = json.loads((out / "run.json").read_text())
     hashes = {str(path): data_hash([Path(path)]) for path in recipe.data}
     if record["recipe"] != recipe.model_dump(mode="json") or record["data_sha256"] != hashes:
@@ -191,11 +144,6 @@ def over_seeds(theirs: Mapping[int, Any], ours: Mapping[int, Any]) -> float | No
     return float(
         ttest_ind(*([figures(run)["mrr"] for run in runs.values()] for runs in (theirs, ours)), equal_var=False).pvalue
     )
-
-
-def rivals(rival: str | None) -> list[str]:
-    """A rival, the rival of that, and so on."""
-    return [rival, *rivals(SYSTEMS[rival].rival)] if rival else []
 
 
 def but_seed(facts: dict[str, Any]) -> dict[str, Any]:

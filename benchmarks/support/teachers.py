@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import fields, replace
 from typing import Any, Literal
 from unittest.mock import patch
 
@@ -12,8 +13,12 @@ from torch import Tensor
 
 from oreqa.losses.alignment import AlignmentWeights, PairVectors, RoleKernels, alignment_loss
 
-Teacher = Literal["geometry", "labels", "regression"]
-"""The cross-encoder's geometry, as in the paper; the labels; or the cross-encoder's vectors themselves."""
+Teacher = Literal["geometry", "labels", "regression", "all_widths", "dual_widths"]
+"""The cross-encoder's geometry, as in the paper; the labels; the cross-encoder's vectors themselves; or its geometry through
+Gaussian kernels whose widths are learned: all eight, or the dual encoder's four."""
+
+
+ROLES = tuple(field.name for field in fields(RoleKernels))
 
 
 def labels(dual: PairVectors, cross: PairVectors, *rest: Any, **named: Any) -> Tensor:
@@ -42,11 +47,70 @@ def regression(
     return weights.answer_question * (anchor_weights * (squares[0] + squares[1])).mean()
 
 
-_LOSSES: dict[Teacher, Callable[..., Tensor]] = {"geometry": alignment_loss, "labels": labels, "regression": regression}
+class LearnedWidths:
+    """The alignment by Gaussian kernels that learn their widths from it, from the medians of the first batch on: one for
+    each encoder and each pair of roles (Wang et al. 2021, Eq. 7 and 8).
+
+    Without ``both`` the cross-encoder's stay the medians of each batch.
+    """
+
+    def __init__(self, both: bool) -> None:
+        self._encoders = ("dual", "cross") if both else ("dual",)
+        self._logs: dict[tuple[str, str], Tensor] = {}
+
+    def widths(self) -> dict[str, float]:
+        """The widths as they are now."""
+        return {" ".join(key): round(value.detach().exp().item(), 4) for key, value in self._logs.items()}
+
+    def __call__(
+        self,
+        dual: PairVectors,
+        cross: PairVectors,
+        weights: AlignmentWeights,
+        dual_kernels: RoleKernels,
+        cross_kernels: RoleKernels,
+        **named: Any,
+    ) -> Tensor:
+        kernels = {"dual": dual_kernels, "cross": cross_kernels}
+        for encoder in self._encoders:
+            kernels[encoder] = self._learned(encoder, kernels[encoder], dual if encoder == "dual" else cross)
+        return alignment_loss(dual, cross, weights, kernels["dual"], kernels["cross"], **named)
+
+    def _learned(self, encoder: str, kernels: RoleKernels, vectors: PairVectors) -> RoleKernels:
+        learned = {}
+        for roles in ROLES:
+            key = encoder, roles
+            if key not in self._logs:
+                centres, others = (getattr(vectors, f"{role}s").detach().float() for role in reversed(roles.split("_")))
+                apart = ~torch.eye(len(centres), dtype=torch.bool)
+                self._logs[key] = self._trained(torch.cdist(centres, others)[apart].square().median().log())
+            learned[roles] = replace(getattr(kernels, roles), width=self._logs[key].exp())
+        return RoleKernels(**learned)
+
+    def _trained(self, value: Tensor) -> Tensor:
+        """A number that learns as soon as its gradient is there."""
+        optimiser = torch.optim.Adam([value.requires_grad_()], lr=0.05)
+
+        def learn(_: Tensor) -> None:
+            optimiser.step()
+            optimiser.zero_grad()
+
+        value.register_post_accumulate_grad_hook(learn)
+        return value
+
+
+_LOSSES: dict[Teacher, Callable[[], Callable[..., Tensor]]] = {
+    "geometry": lambda: alignment_loss,
+    "labels": lambda: labels,
+    "regression": lambda: regression,
+    "all_widths": lambda: LearnedWidths(both=True),
+    "dual_widths": lambda: LearnedWidths(both=False),
+}
 
 
 @contextmanager
-def taught_by(teacher: Teacher) -> Iterator[None]:
-    """Trainings with an alignment learn from this teacher."""
-    with patch("oreqa.training.retriever.loss.alignment_loss", _LOSSES[teacher]):
-        yield
+def taught_by(teacher: Teacher) -> Iterator[Callable[..., Tensor]]:
+    """Trainings with an alignment learn from this teacher, whose loss is given."""
+    loss = _LOSSES[teacher]()
+    with patch("oreqa.training.retriever.loss.alignment_loss", loss):
+        yield loss

@@ -52,6 +52,23 @@ def test_labels_draw_each_vector_to_its_own_pair(teachers: ModuleType) -> None:
     assert loss.item() == pytest.approx(expected.item(), rel=1e-5)
 
 
+@pytest.mark.parametrize("both", [True, False])
+def test_widths_begin_at_the_medians_and_learn(teachers: ModuleType, both: bool) -> None:
+    medians = RoleKernels.alike(Kernel("gaussian", None, 3.0))
+    dual, cross = drawn(0), drawn(1)
+    loss = teachers.LearnedWidths(both)
+    first = loss(dual, cross, WEIGHTS, medians, medians)
+    assert first.item() == pytest.approx(alignment_loss(dual, cross, WEIGHTS, medians, medians).item(), rel=1e-5)
+    begun = loss.widths()
+    assert {key.split()[0] for key in begun} == ({"dual", "cross"} if both else {"dual"})
+    assert len(begun) == (8 if both else 4)
+    first.backward()
+    for _ in range(30):
+        loss(dual, cross, WEIGHTS, medians, medians).backward()
+    assert loss(dual, cross, WEIGHTS, medians, medians).item() < first.item()
+    assert all(width != begun[key] for key, width in loss.widths().items())
+
+
 def test_trainings_learn_from_the_teacher(teachers: ModuleType) -> None:
     with teachers.taught_by("regression"):
         assert retriever_loss.alignment_loss is teachers.regression
