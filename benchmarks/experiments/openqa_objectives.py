@@ -15,43 +15,29 @@ import argparse
 import json
 import random
 import sys
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from oreqa.datasets.load import answered_questions, load_paragraphs, load_passages
 from oreqa.datasets.paragraphs import Paragraph, save_squad
-from oreqa.datasets.questions import OpenQuestion, answer_ranges
 from oreqa.evaluation import evaluate_openqa
 from oreqa.evaluation.metrics import paired_difference
 from oreqa.evaluation.runs import load_run
-from oreqa.files import write_jsonl
 from oreqa.index.passages import index_passages
 from oreqa.index.store import Settings
 from oreqa.provenance import data_hash
-from oreqa.text.answers import normalize_answer
 from oreqa.training import train_model
 
 sys.path.append(str(Path(__file__).parents[1]))
 from common import report
+from support.open_questions import TREC, trec_test, write_questions
 
 RECIPE = Path(__file__).parents[2] / "recipes" / "small" / "openqa.toml"
 NQ = "extractive/qed-nq-train.json.gz"
 COLLECTION = (NQ, "extractive/afriqa-en.json.gz")
-TREC = "factoid/curatedtrec-large2470-{}.jsonl.gz"
 OBJECTIVES = ("shared", "shared_joint", "shared_rerank", "joint", "separate")
 METRICS = ("em", "f1", "acc@1", "acc@5")
-
-
-def write_questions(file: Path, questions: Sequence[OpenQuestion]) -> None:
-    """Write a question list."""
-    rows = [
-        {"id": str(number), "question": question.text}
-        | ({"pattern": question.pattern} if question.pattern is not None else {"answers": list(question.answers)})
-        for number, question in enumerate(questions)
-    ]
-    write_jsonl(file, rows)
 
 
 def prepare(data: Path, work: Path, count: int) -> dict[str, int]:
@@ -62,19 +48,12 @@ def prepare(data: Path, work: Path, count: int) -> dict[str, int]:
     trec = answered_questions(data / TREC.format("train"))
     asked, trec = (random.Random(0).sample(questions, min(len(questions), count)) for questions in (asked, trec))
     dev = random.Random(0).sample(held_out, len(held_out) // 3)
-    seen = {normalize_answer(question.text) for question in (*asked, *trec)}
-    texts = list(paragraphs)
-    answerable = [
-        question
-        for question in answered_questions(data / TREC.format("test"))
-        if normalize_answer(question.text) not in seen and any(answer_ranges(text, question) for text in texts)
-    ]
     lists = {
         "train": asked + trec,
         "few": asked[:8],
         "dev": dev,
         "nq": [question for question in held_out if question not in dev],
-        "trec": answerable,
+        "trec": trec_test(data, list(paragraphs), (*asked, *trec)),
     }
     for name, questions in lists.items():
         write_questions(work / f"{name}.jsonl", questions)

@@ -1,0 +1,34 @@
+"""Question lists that experiments ask of a collection of passages."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from oreqa.datasets.load import answered_questions
+from oreqa.datasets.questions import OpenQuestion, answer_ranges
+from oreqa.files import write_jsonl
+from oreqa.text.answers import normalize_answer
+
+TREC = "factoid/curatedtrec-large2470-{}.jsonl.gz"
+
+
+def write_questions(file: Path, questions: Sequence[OpenQuestion]) -> None:
+    """Write a question list."""
+    rows = [
+        {"id": str(number), "question": question.text}
+        | ({"pattern": question.pattern} if question.pattern is not None else {"answers": list(question.answers)})
+        for number, question in enumerate(questions)
+    ]
+    write_jsonl(file, rows)
+
+
+def trec_test(data: Path, texts: Collection[str], asked: Sequence[OpenQuestion]) -> list[OpenQuestion]:
+    """Questions of CuratedTREC's test set that one of the texts answers, and that are not worded like one that was
+    ``asked``."""
+    seen = {normalize_answer(question.text) for question in asked}
+    return [
+        question
+        for question in answered_questions(data / TREC.format("test"))
+        if normalize_answer(question.text) not in seen and any(answer_ranges(text, question) for text in texts)
+    ]
