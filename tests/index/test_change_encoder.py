@@ -115,6 +115,14 @@ def test_what_another_index_has_encoded_is_taken_from_there(tmp_path: Path, kb: 
     assert_same(kb, tmp_path / "new")
 
 
+def test_a_copy_that_fails_leaves_nothing(tmp_path: Path, kb: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as broken:
+        broken.setattr("oreqa.index.change_encoder.write_manifest", lambda *_: (_ for _ in ()).throw(OSError("full")))
+        with pytest.raises(OSError, match="full"):
+            copy_generation(kb, tmp_path / "trial")
+    assert not list(tmp_path.glob("trial*"))
+
+
 def test_another_index_by_another_encoder_or_with_damage_gives_what_it_can(
     tmp_path: Path, kb: Path, tiny: Path, other: Path
 ) -> None:

@@ -137,7 +137,7 @@ def test_damage_that_opening_does_not_see_ends_in_no_traceback(
     ("search-000001/manifest.json", "missing or damaged", "missing or damaged"),
     ("search-000001/documents.db", "missing or damaged", "missing or damaged"),
     ("search-000001/segment-000000000001/sentences.npy", "missing or damaged", ""),
-    ("journal", "", "not a regular file"),
+    ("journal", "", "oreqa did not write this"),
     ("draft", "", "oreqa did not write this"),
     ("lock", "", ""),
 ])  # fmt: skip

@@ -185,3 +185,14 @@ def test_an_index_never_holds_its_own_files(
     index_files(index, paths)
     with Index.open("kb") as opened:
         assert opened.documents() == [str(tmp_path / "notes.txt")]
+
+
+def test_what_is_mended_is_no_share_of_unchanged_files(tmp_path: Path, library: Path, tiny: Path) -> None:
+    shares: list[tuple[int, int]] = []
+    old(library)
+    index_files(tmp_path / "kb", library, Settings(str(tiny)))
+    (damaged,) = tmp_path.glob("kb/search-*/segment-*/sentences.npy")
+    damaged.write_bytes(damaged.read_bytes()[:-1] + b"?")
+    report = index_files(tmp_path / "kb", library, on_file=lambda _, done, total: shares.append((done, total)))
+    assert report.encoded
+    assert shares[-1] == (0, 0)  # no share is shown

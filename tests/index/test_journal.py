@@ -15,7 +15,7 @@ from index_content import assert_same
 from oreqa.errors import IndexStateError
 from oreqa.index.codes import quantise
 from oreqa.index.ingest import index_files
-from oreqa.index.journal import JOURNAL, KEPT, Journal
+from oreqa.index.journal import _OURS, JOURNAL, KEPT, Journal
 from oreqa.index.store import Settings
 
 CODES = {bytes([number]) * 32: quantise(np.full((number, 8), number, np.float32)) for number in (1, 2, 3)}
@@ -96,8 +96,27 @@ def test_a_journal_that_is_damaged_anywhere_holds_what_is_before(tmp_path: Path,
         damaged = bytearray(every)
         damaged[place] ^= bits
         (tmp_path / JOURNAL).write_bytes(damaged)
+        if place < len(_OURS):
+            with pytest.raises(IndexStateError, match="oreqa did not write this"):
+                held(tmp_path)
+            continue
         assert held(tmp_path) < 3
         assert (tmp_path / JOURNAL).stat().st_size <= place
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_users_file_of_the_name_stays_as_it_is(tmp_path: Path, library: Path, tiny: Path, linked: bool) -> None:
+    folder, mine = tmp_path / "kb", tmp_path / "mine"
+    index_files(folder, [library], Settings(str(tiny), passage_tokens=40))
+    text = filled(tmp_path) if linked else b"Monday: it rained.\n"
+    mine.write_bytes(text)
+    (folder / JOURNAL).symlink_to(mine) if linked else (folder / JOURNAL).write_bytes(text)
+    (library / "owls.txt").write_text("Owls hoot.")
+    with pytest.raises(IndexStateError, match=r"kb/journal: oreqa did not write this, and needs the name; rename or delete"):
+        index_files(folder, [library])
+    assert (folder / JOURNAL).read_bytes() == text
+    (folder / JOURNAL).unlink()
+    assert index_files(folder, [library]).added == 1
 
 
 def test_a_journal_of_another_encoder_is_begun_anew(tmp_path: Path) -> None:
@@ -125,7 +144,7 @@ DAMAGES: dict[str, tuple[Callable[[bytes], bytes], int]] = {
     "none": (lambda data: data, 0),
     "cut": (lambda data: data[:-9], 1),
     "flipped": (lambda data: data[: len(data) // 2] + b"??" + data[len(data) // 2 + 2 :], 5),
-    "other": (lambda data: b"half a f", 8),
+    "other": (lambda data: data[: len(_OURS)] + b"another\n", 8),
 }
 
 

@@ -91,6 +91,12 @@ def test_names_that_no_document_has_remove_nothing(tmp_path: Path, library: Path
     index_files(tmp_path / "kb", library, settings)
     with pytest.raises(InputError, match=r"^octopus: the index has no document with this name; did you mean: .*octopus.md"):
         remove_documents(tmp_path / "kb", ["bees.txt", "octopus"])
+    with pytest.raises(
+        InputError, match=r"library: .*; 4 are in this folder: name its files, as .*library/\*, or delete it"
+    ):
+        remove_documents(tmp_path / "kb", f"{library}/")
+    with pytest.raises(InputError, match=r"no document with this name$"):
+        remove_documents(tmp_path / "kb", f"{library}[*/")
     with pytest.raises(InputError, match="name a file or a folder"):
         remove_documents(tmp_path / "kb", [])
     with pytest.raises(IndexStateError, match="there is no index here"):

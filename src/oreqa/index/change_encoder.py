@@ -124,12 +124,16 @@ def copy_generation(folder: Path, out: Path) -> None:
     copy = out.with_name(f"{out.name}.new")
     shutil.rmtree(copy, ignore_errors=True)
     generation, target = require_generation(folder), generation_folder(copy, 1)
-    target.mkdir(parents=True)
-    shutil.copymode(folder, copy)
-    shutil.copyfile(generation / DOCUMENTS, target / DOCUMENTS)
-    with closing(store.open_draft(target)) as database, store.transaction(database):
-        model = store.read_setting(database, "model")  # where it is, said from the other folder
-        store.write_setting(database, "model", store.model_place(folder.absolute(), model))
-    write_manifest(target, link_search_files(generation, target))
-    remove(out)
-    copy.rename(out)
+    try:
+        target.mkdir(parents=True)
+        shutil.copymode(folder, copy)
+        shutil.copyfile(generation / DOCUMENTS, target / DOCUMENTS)
+        with closing(store.open_draft(target)) as database, store.transaction(database):
+            model = store.read_setting(database, "model")  # where it is, said from the other folder
+            store.write_setting(database, "model", store.model_place(folder.absolute(), model))
+        write_manifest(target, link_search_files(generation, target))
+        remove(out)
+        copy.rename(out)
+    except BaseException:
+        shutil.rmtree(copy, ignore_errors=True)
+        raise

@@ -261,7 +261,17 @@ def find_documents(database: sqlite3.Connection, name: str, whole_files: bool = 
             if rows:
                 listed = ", ".join(key for _, key, _ in rows[:_LISTED]) + (", ..." if len(rows) > _LISTED else "")
                 raise InputError(f"{name}: {len(rows):,} documents have this name; choose one: {listed}")
-    raise InputError(f"{name}: the index has no document with this name{_suggestions(database, name)}")
+    hint = (_in_folder(database, name) if whole_files else "") or _suggestions(database, name)
+    raise InputError(f"{name}: the index has no document with this name{hint}")
+
+
+def _in_folder(database: sqlite3.Connection, name: str) -> str:
+    """How to remove what lies in a folder, to end an error message with; nothing if this names none."""
+    condition, values = path_filter([re.sub(r"[*?\\]", r"\\\g<0>", _absolute(name))])
+    (number,) = database.execute(f"SELECT COUNT(*) FROM documents WHERE {condition}", values).fetchone()
+    path = name.rstrip("/")
+    command = f"oreqa index {path} --prune"
+    return f"; {number:,} are in this folder: name its files, as {path}/*, or delete it and run {command}" if number else ""
 
 
 def _absolute(name: str) -> str:

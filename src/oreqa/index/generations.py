@@ -101,7 +101,7 @@ def drop_draft(folder: Path, for_next: bool = False) -> None:
     if (folder / DRAFT).is_dir():  # removing a FIFO as a folder would wait for ever
         shutil.rmtree(folder / DRAFT, ignore_errors=True)
     if for_next and os.path.lexists(folder / DRAFT):
-        raise IndexStateError(f"{folder / DRAFT}: oreqa did not write this, and needs the name; rename or delete it")
+        raise foreign_file(folder / DRAFT)
 
 
 def publish_draft(folder: Path) -> Path:
@@ -152,14 +152,19 @@ def read_manifest(generation: Path) -> dict[str, dict[str, Any]]:
 
 
 def need_regular(path: Path) -> bool:
-    """Whether a file of an index is there. Raises IndexStateError for a FIFO, a device or a folder: reading could block."""
+    """Whether a file of an index is there. Raises IndexStateError for a link, and for what could block its reader."""
     try:
-        mode = path.stat().st_mode
+        mode = path.lstat().st_mode
     except FileNotFoundError:
         return False
     if not stat.S_ISREG(mode):
-        raise IndexStateError(f"{path}: this is not a regular file, so oreqa did not write it; delete it")
+        raise foreign_file(path)
     return True
+
+
+def foreign_file(path: Path) -> IndexStateError:
+    """What to raise where something has a name in an index's folder that no update wrote."""
+    return IndexStateError(f"{path}: oreqa did not write this, and needs the name; rename or delete it")
 
 
 def damaged_files(generation: Path, whole: bool = True) -> list[str]:

@@ -214,6 +214,7 @@ class _Done:
         """The file is unchanged."""
         self.total -= self.size
         self.size = 0
+        self.tell()
 
     def adding(self, document: Document) -> None:
         """A document of the file is about to be added."""

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from oreqa.index.codes import Codes, stored_codes
-from oreqa.index.generations import need_regular
+from oreqa.index.generations import foreign_file, need_regular
 from oreqa.index.store import is_damage
 
 JOURNAL = "journal"
@@ -26,12 +26,16 @@ KEPT = 7 * 24 * 3600
 _HEAD, _CRC = struct.Struct("<32sII"), struct.Struct("<I")
 """Before the codes of a passage its hash, how many there are and their bytes; behind them the CRC-32 of all that."""
 
+_OURS = b"oreqa's journal of the encoder "
+
 
 class Journal:
-    """The journal of the index in ``folder``, of encodings by an encoder; one that is another's is begun anew."""
+    """The journal of the index in ``folder``, of encodings by an encoder; one that is another's is begun anew.
+
+    Raises IndexStateError for a file of the name that no update wrote."""
 
     def __init__(self, folder: Path, encoder: str) -> None:
-        self._path, self._title = folder / JOURNAL, f"{encoder}\n".encode()
+        self._path, self._title = folder / JOURNAL, _OURS + f"{encoder}\n".encode()
         self._places: dict[bytes, tuple[int, int, int]] = {}
         self._taken: set[bytes] = set()
         if need_regular(self._path):
@@ -45,7 +49,10 @@ class Journal:
     def _read(self) -> None:
         size = self._path.stat().st_size
         with self._path.open("r+b") as file:
-            end = len(self._title) if file.read(len(self._title)) == self._title else 0
+            title = file.read(len(self._title))
+            if not title.startswith(_OURS[: len(title)]):
+                raise foreign_file(self._path)
+            end = len(title) if title == self._title else 0
             while end and len(head := file.read(_HEAD.size)) == _HEAD.size:
                 digest, count, length = _HEAD.unpack(head)
                 begin = end + _HEAD.size
