@@ -20,7 +20,7 @@ from oreqa.fitting.rows import (
     ranked_answers,
     reconsidered,
 )
-from oreqa.models.names import CLASSIFIER
+from oreqa.models.names import CLASSIFIER, RERANKER
 
 WORDS = ("Paris", "the Paris", "Rome", "Lyon", "Bonn", "Turin", "Oslo", "Kyiv", "Bern", "Riga", "Nice", "Metz")
 
@@ -79,15 +79,28 @@ def test_what_any_weights_put_first_is_reconsidered(seed: int, cells: bool) -> N
     assert list(reconsidered([], [])) == []
 
 
-def slow_score(rows: list[Row], weights: Combination) -> float:
+def slow_score(rows: list[Row], weights: Combination, reranked: bool = False) -> float:
     values = []
     for row in rows:
         if row["answerable"]:
-            answers = ranked_answers(row, weights, False)
+            answers = ranked_answers(row, weights, reranked)
             span = answers[0].span
             place = [(p, a, b) for _, a, b, p, *_ in row["spans"]].index((span.passage_number, span.start, span.end))
             values.append(row["right"][place])
     return 100 * sum(values) / len(values)
+
+
+@pytest.mark.parametrize("kind", [None, CLASSIFIER, RERANKER])
+@pytest.mark.parametrize("aggregate", [False, True])
+def test_the_mean_is_that_of_the_first_answers(kind: str | None, aggregate: bool) -> None:
+    rows = [{**row_of(seed, answerable=seed % 4 > 0), "kind": kind} for seed in range(40)]
+    for weights in (
+        Combination(aggregate=aggregate),
+        Combination(0.25, 4.0, 2.5, rerank_spans=3, aggregate=aggregate),
+        Combination(1.5, 0.0, rerank_spans=8, aggregate=aggregate, alone=True),
+    ):
+        assert mean_score(rows, weights, kind is not None) == pytest.approx(slow_score(rows, weights, kind is not None))
+    assert mean_score([{**rows[1], "spans": []}, *rows], Combination(), False) < mean_score(rows, Combination(), False)
 
 
 def test_the_best_weights_of_the_grid() -> None:

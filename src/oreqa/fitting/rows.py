@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from oreqa.answering.combining import Combination, ScoredSpan, add_reranking, merge_equal_spans, span_features
 from oreqa.answering.reading import read_spans, span_scores
-from oreqa.arrays import Doubles
+from oreqa.arrays import Doubles, Rows
 from oreqa.core import Hit, Span
 from oreqa.datasets.questions import OpenQuestion
 from oreqa.evaluation.open_scores import has_answer, score_open
@@ -80,26 +80,59 @@ def _judged(question: OpenQuestion, spans: Sequence[Span], hits: Sequence[Hit]) 
     }
 
 
-def reconsidered(spans: Sequence[Span], retrieval: Sequence[float], also: Combination | None = None) -> Iterator[int]:
-    """The numbers of the spans that any of the weights that are tried puts among the ``RESCORED`` best, and of one more.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Groups:
+    """The spans of a question, those of an equal answer beside each other, for many weights at once.
 
-    It does what ``merge_equal_spans`` does with them, for all of them at once.
+    ``numbers`` are their places in the row, ``answers`` those of their answers, ``starts`` where each answer's begin;
+    ``scores`` [spans, 3] are what a weight each goes with: log-probability, the passage's log-softmax and its retrieval
+    score.
     """
+
+    numbers: Rows
+    answers: Rows
+    starts: Rows
+    scores: Doubles
+
+    def merged(self, weights: Combination) -> tuple[Rows, Doubles]:
+        """Of each answer its best span's number and its score, as ``merge_equal_spans`` has them."""
+        total = self.scores @ np.array([1.0, weights.selection, weights.retrieval])
+        highest = np.maximum.reduceat(total, self.starts)
+        places = np.flatnonzero(total == highest[self.answers])
+        first = places[np.searchsorted(places, self.starts)]
+        return self.numbers[first], np.logaddexp.reduceat(total, self.starts) if weights.aggregate else highest
+
+    def first(self, weights: Combination, logits: Doubles | None, kind: str | None) -> int:
+        """The number of the first answer's span; re-ranked where there are ``logits`` of the spans by number."""
+        spans, scores = self.merged(weights)
+        if logits is None:
+            return int(spans[np.argmax(scores)])
+        best = np.argsort(-scores, kind="stable")[: weights.rerank_spans]
+        values = logits[spans[best]]
+        log = values - (np.logaddexp.reduce(values) if kind == RERANKER else np.logaddexp(0, values))
+        again = log if weights.alone else scores[best] + weights.reranking * log
+        return int(spans[best[np.argmax(again)]])
+
+
+def _grouped(spans: Sequence[Span], retrieval: Sequence[float]) -> _Groups:
+    """The groups of at least one span, in the order of their first."""
+    places = {id(span): place for place, span in enumerate(spans)}  # two spans may have become the same whole cell
+    merged = merge_equal_spans(spans, retrieval, Combination())
+    groups = sorted(sorted(places[id(span)] for span in (answer.span, *answer.others)) for answer in merged)
+    numbers, sizes = np.concatenate(groups), [len(group) for group in groups]
+    answers, starts = np.repeat(np.arange(len(groups)), sizes), np.cumsum([0, *sizes[:-1]])
+    return _Groups(numbers, answers, starts, _scores_of(spans, retrieval)[numbers])
+
+
+def reconsidered(spans: Sequence[Span], retrieval: Sequence[float], also: Combination | None = None) -> Iterator[int]:
+    """The numbers of the spans that any of the weights that are tried puts among the ``RESCORED`` best, and of one more."""
     if not spans:
         return
-    plain = merge_equal_spans(spans, retrieval, Combination())
-    places = {id(span): place for place, span in enumerate(spans)}  # two spans may have become the same whole cell
-    groups = [[places[id(span)] for span in (answer.span, *answer.others)] for answer in plain]
-    numbers = np.concatenate([sorted(group) for group in groups])
-    starts = np.cumsum([0, *map(len, groups[:-1])])
-    scores = _scores_of(spans, retrieval)[numbers]
+    groups = _grouped(spans, retrieval)
     selections, weights = ((*SELECTION, also.selection), (*RETRIEVAL, also.retrieval)) if also else (SELECTION, RETRIEVAL)
-    for selection, weight in product(selections, weights):
-        total = scores @ np.array([1.0, selection, weight])
-        for merged in (np.maximum.reduceat(total, starts), np.logaddexp.reduceat(total, starts)):
-            for group in np.argsort(-merged, kind="stable")[: RESCORED + 1]:
-                begin = starts[group]
-                yield int(numbers[begin + np.argmax(total[begin : begin + len(groups[group])])])
+    for selection, weight, aggregate in product(selections, weights, (False, True)):
+        numbers, scores = groups.merged(Combination(selection, weight, aggregate=aggregate))
+        yield from numbers[np.argsort(-scores, kind="stable")[: RESCORED + 1]].tolist()
 
 
 def _scores_of(spans: Sequence[Span], retrieval: Sequence[float]) -> Doubles:
@@ -115,10 +148,13 @@ def _key(span: Span) -> str:
     return f"{span.passage_number}:{span.start}-{span.end}"
 
 
+def _spans_of(row: Row) -> list[Span]:
+    return [Span(t, a, b, p, v, {"span": v, "passage_logit": s}) for t, a, b, p, v, s in row["spans"]]
+
+
 def ranked_answers(row: Row, weights: Combination, reranked: bool) -> list[ScoredSpan]:
     """The answers of a row under other weights, best first; ``reranked`` by the re-ranker, or as they were before."""
-    spans = [Span(t, a, b, p, v, {"span": v, "passage_logit": s}) for t, a, b, p, v, s in row["spans"]]
-    candidates = merge_equal_spans(spans, [score for score, _ in row["hits"]], weights)
+    candidates = merge_equal_spans(_spans_of(row), [score for score, _ in row["hits"]], weights)
     if not reranked:
         return candidates
     scores = [row["rescored"][_key(answer.span)] for answer in candidates[: weights.rerank_spans]]
@@ -136,8 +172,27 @@ def first_score(row: Row, answers: Sequence[ScoredSpan], score: str = "right") -
 
 def mean_score(rows: Sequence[Row], weights: Combination, reranked: bool, score: str = "right") -> float:
     """The mean score of the first answers to the answerable questions, in percent."""
-    kept = [row for row in rows if row["answerable"]]
-    return 100 * float(np.mean([first_score(row, ranked_answers(row, weights, reranked), score) for row in kept]))
+    return _mean(_scorable(rows, reranked), weights, score)
+
+
+_Scorable = list[tuple[_Groups | None, Doubles | None, Row]]
+
+
+def _scorable(rows: Sequence[Row], reranked: bool) -> _Scorable:
+    """Of the answerable questions the groups of their spans and, where they are ``reranked``, the re-ranker's scores."""
+    scorable: _Scorable = []
+    for row in rows:
+        if row["answerable"]:
+            spans = _spans_of(row)
+            groups = _grouped(spans, [value for value, _ in row["hits"]]) if spans else None
+            logits = np.array([row["rescored"].get(_key(span), np.nan) for span in spans]) if reranked else None
+            scorable.append((groups, logits, row))
+    return scorable
+
+
+def _mean(rows: _Scorable, weights: Combination, score: str) -> float:
+    firsts = [row[score][groups.first(weights, logits, row["kind"])] if groups else 0.0 for groups, logits, row in rows]
+    return 100 * float(np.mean(firsts))
 
 
 def best_combination(sets: Sequence[Sequence[Row]], reranked: bool, start: Combination, score: str = "right") -> Combination:
@@ -148,12 +203,13 @@ def best_combination(sets: Sequence[Sequence[Row]], reranked: bool, start: Combi
     grids: dict[str, tuple[Any, ...]] = {"selection": SELECTION, "retrieval": RETRIEVAL, "aggregate": (False, True)}
     if reranked:
         grids |= {"reranking": RERANKING, "rerank_spans": RERANKED_SPANS}
-    best, highest = start, float(np.mean([mean_score(rows, start, reranked, score) for rows in sets]))
+    scorable = [_scorable(rows, reranked) for rows in sets]
+    best, highest = start, float(np.mean([_mean(rows, start, score) for rows in scorable]))
     for _ in range(2):
         for name, values in grids.items():
             for value in values:
                 trial = replace(best, **{name: value})
-                mean = float(np.mean([mean_score(rows, trial, reranked, score) for rows in sets]))
+                mean = float(np.mean([_mean(rows, trial, score) for rows in scorable]))
                 if mean > highest + 1e-9:
                     best, highest = trial, mean
     return best
