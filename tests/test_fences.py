@@ -70,16 +70,6 @@ NOT_RUN = {
         "oreqa adapt --index kb --marks",
         'oreqa search "how long to fast before a blood test" --index kb --rerank 20 --classifier kb/adapted/1/classifier',
     ),
-    "trains for hours, on data beside the checkout": (
-        "oreqa mine predictions --data ../shared/data/extractive/squad-train-more.json.gz --data "
-        "../shared/data/extractive/afriqa-en.json.gz --reader runs/previous-reader --draw 3500 -k 20 --out runs/all.jsonl",
-        "shuf -n 4000 runs/all.jsonl > runs/unseen.jsonl",
-        "oreqa train reranker --recipe recipes/small/reranker.toml --set reader=runs/previous-reader --set "
-        "predictions=runs/unseen.jsonl --set candidates=6 --set dropout=0.0 --set frozen_layers=0 --set "
-        "optimiser.learning_rate=1e-4 --out runs/unseen",
-        "python benchmarks/quality/reconsider.py --data ../shared/data --work runs/reconsider --questions 1000 --sets "
-        'squad-v1.1-dev "qed-nq-train, held out" --reranker runs/unseen --name open-unseen',
-    ),
     "needs a container engine": (
         "podman build --tag oreqa .",
         "export OREQA_TOKEN=$(openssl rand -hex 32)",

@@ -47,7 +47,7 @@ SMALL = (
     "optimiser.batch=8",
     "optimiser.learning_rate=3e-5",
     "optimiser.checkpoint_steps=15",
-    "optimiser.precision=f32",
+    "optimiser.precision=bf16",
     "seed=0",
 )
 READER_ALONE = {"selection": 1, "retrieval": 0, "aggregate": 0}
