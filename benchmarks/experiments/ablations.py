@@ -45,7 +45,9 @@ VARIANTS = {
     "M = 6, unmarked": ("candidates=6", "marking=unmarked"),
     "M = 6, appended": ("candidates=6", "marking=appended"),
 }
-ORDERS = {"alone, K = 5": replace(COMBINATION, alone=True), "combined, K = 5": COMBINATION}
+ORDERS = {f"alone, K = {k}": replace(COMBINATION, alone=True, rerank_spans=k) for k in (3, 5, 8)} | {
+    "combined, K = 5": COMBINATION
+}
 
 
 def train(settings: tuple[str, ...], predictions: Path, reader: str, out: Path) -> None:
