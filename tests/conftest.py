@@ -62,17 +62,28 @@ def _environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.M
     monkeypatch.delenv("OREQA_INDEX", raising=False)
 
 
-KEPT: dict[object, object] = {}
-"""Compiled graphs, kept for later tests."""
+class Kept(dict[object, object]):
+    """The last 64 compiled graphs."""
+
+    def __setitem__(self, key: object, graph: object) -> None:
+        super().__setitem__(key, graph)
+        while len(self) > 64:
+            del self[next(iter(self))]
+
+
+KEPT = Kept()
 FROZEN = {"modules": 0}
 """How many modules were loaded when ``gc.freeze`` was last called."""
 
 
-def pytest_runtest_teardown() -> None:
+def pytest_runtest_setup() -> None:
     graphs = sys.modules.get("oreqa.models.graph.openvino")
-    KEPT.update(graphs.in_use if graphs else ())
-    while len(KEPT) > 64:
-        del KEPT[next(iter(KEPT))]
+    if graphs and graphs.in_use is not KEPT:
+        KEPT.update(graphs.in_use)
+        graphs.in_use = KEPT  # else a graph is freed with the last model that uses it
+
+
+def pytest_runtest_teardown() -> None:
     if len(sys.modules) > FROZEN["modules"] + 100:
         FROZEN["modules"] = len(sys.modules)
         gc.collect()

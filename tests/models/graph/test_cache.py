@@ -8,6 +8,7 @@ import stat
 import time
 from collections.abc import Callable
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ TEXTS = ["the fox", "a dog that it did not see"]
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("OREQA_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(module, "in_use", WeakValueDictionary())
     return tmp_path / "cache"
 
 
