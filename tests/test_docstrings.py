@@ -17,7 +17,7 @@ import oreqa
 
 ROOT = Path(__file__).parent.parent
 MODULES = sorted({"oreqa", *(getattr(oreqa, name).__module__ for name in oreqa.__all__ if name != "__version__")})
-RESULTS = {"Explanation", "GeneratedQuestion", "Hit", "RankedDocument", "Reply", "Report", "Section", "Span"}
+RESULTS = {"Explanation", "GeneratedQuestion", "Hit", "MergeReport", "RankedDocument", "Reply", "Report", "Section", "Span"}
 """Classes that nobody makes, or needs in a first program."""
 
 

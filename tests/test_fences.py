@@ -55,6 +55,11 @@ NOT_RUN = {
         'oreqa ask "How tall is the tower?" --index kb --reranker cross-encoder/ms-marco-MiniLM-L6-v2',
     ),
     "needs the files of MRQA": ("oreqa data NewsQA.jsonl.gz",),
+    "needs Slurm": (
+        'sbatch --wait --array=1-32 --wrap \'oreqa index "$(sed -n ${SLURM_ARRAY_TASK_ID}p folders.txt)" '
+        "--index shards/$SLURM_ARRAY_TASK_ID'",
+        "ls -d shards/* | xargs oreqa merge --index kb",
+    ),
     "needs two machines": (
         "torchrun --nnodes 2 --node-rank 0 --nproc-per-node 4 --master-addr first.example.org --master-port 29500 "
         "-m oreqa train retriever --recipe recipes/small/retriever.toml --out /shared/retriever",

@@ -190,6 +190,7 @@ def test_every_command_without_training_sends_nothing(
         ("open", "octopus.md", "--index", kb, "--print"),
         ("doctor", "--index", kb),
         ("remove", "octopus.md", "--index", kb),
+        ("merge", kb, "--index", out / "merged"),
     )
     writing = [(*words, "--out", place[words]) for words in written]
     record = run(stranger, ("index", library, "--index", kb, *model))
@@ -197,6 +198,7 @@ def test_every_command_without_training_sends_nothing(
     record += run(stranger, *writing, *read)
     outputs = {
         "kb",
+        "merged",
         "baseline.jsonl",
         "eval-classifier",
         "mine-negatives.jsonl.index",

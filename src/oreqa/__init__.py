@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from oreqa.index.coverage import Report as Report
     from oreqa.index.in_memory import index_documents as index_documents
     from oreqa.index.ingest import index_files as index_files
+    from oreqa.index.merging import MergeReport as MergeReport
+    from oreqa.index.merging import merge_indexes as merge_indexes
     from oreqa.index.removal import remove_documents as remove_documents
     from oreqa.index.search import Index as Index
     from oreqa.index.store import Settings as Settings

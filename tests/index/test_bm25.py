@@ -9,7 +9,17 @@ import numpy as np
 import pytest
 
 from oreqa.arrays import Floats
-from oreqa.index.bm25 import Bm25, LivePostings, Postings, joined, live_words, mapped_postings, postings_of, write_postings
+from oreqa.index.bm25 import (
+    Bm25,
+    LivePostings,
+    Postings,
+    joined,
+    live_words,
+    mapped_postings,
+    postings_of,
+    renumbered,
+    write_postings,
+)
 
 A, B, C, D, UNKNOWN = range(5)
 TEXTS = [[A, B, A], [B], [C, C, C, D, A], [], [D, B]]
@@ -47,6 +57,15 @@ def test_scores_are_those_of_the_formula(question: list[int]) -> None:
 def random_texts(count: int, seed: int) -> list[list[int]]:
     rng = np.random.default_rng(seed)
     return [(rng.integers(0, 30, rng.integers(0, 20)) ** 2 // 30).tolist() for _ in range(count)]
+
+
+def test_new_numbers_of_words_are_those_of_renumbered_texts() -> None:
+    texts = random_texts(50, 1)
+    new = np.random.default_rng(2).permutation(60)[:30].astype(np.int32)
+    moved = renumbered(postings(texts), np.arange(30, dtype=np.int32), new)
+    expected = postings([[int(new[word]) for word in text] for text in texts])
+    for name in ("words", "starts", "rows", "counts", "lengths"):
+        np.testing.assert_array_equal(getattr(moved, name), getattr(expected, name))
 
 
 def of_parts(texts: list[list[int]], dead: set[int], sizes: Sequence[int]) -> Bm25:

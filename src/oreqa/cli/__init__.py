@@ -29,6 +29,7 @@ def __getattr__(name: str) -> Any:
         index,
         marks,
         mcp,
+        merge,
         mine,
         models,
         open,

@@ -46,6 +46,7 @@ _KEEPING_NOTHING = (
     "compare",
     "data",
     "marks",
+    "merge",
     "test",
     "remove",
     "open",

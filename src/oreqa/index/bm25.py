@@ -120,6 +120,16 @@ def joined(parts: Sequence[LivePostings]) -> Postings:
     return _grouped(every[order], np.concatenate(counts)[order], np.concatenate(lengths))
 
 
+def renumbered(postings: Postings, old: Ints, new: Ints) -> Postings:
+    """The postings with ``new`` numbers of words in place of the ``old`` ones, which rise and hold all of theirs."""
+    words = new[np.searchsorted(old, postings.words)]
+    order = np.argsort(words)
+    sizes = np.diff(postings.starts)[order]
+    starts = np.cumsum([0, *sizes])
+    places = np.arange(starts[-1]) + np.repeat(postings.starts[:-1][order] - starts[:-1], sizes)
+    return Postings(words[order], starts, postings.rows[places], postings.counts[places], postings.lengths)
+
+
 def live_words(part: LivePostings) -> tuple[Ints, Ints]:
     """The words that live texts of a part hold, rising, and how many texts hold each."""
     postings = part.postings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -242,12 +242,17 @@ def _write_failure(folder: Path, reason: str) -> str:
     )
 
 
-def check_empty(folder: Path) -> None:
-    """Check that a new index's folder is empty or does not exist; raises InputError or IndexStateError otherwise."""
+def check_empty(folder: Path, allowed: Iterable[str] = ()) -> None:
+    """Check that a new index's folder is empty or does not exist; raises InputError or IndexStateError otherwise.
+
+    An update that was interrupted may have left what is ``allowed`` there.
+    """
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder}: it is a file; an index is a folder")
     names = {file.name for file in folder.iterdir()} if folder.is_dir() else set()
-    foreign = sorted(names - {"lock", DRAFT, JOURNAL} if "lock" in names else names)  # every update begins with the lock
+    foreign = sorted(
+        names - {"lock", DRAFT, JOURNAL, *allowed} if "lock" in names else names
+    )  # every update begins with the lock
     if foreign:
         raise InputError(f"{folder}: it holds {foreign[0]!r}, which is not an index; use a new or empty folder")
 

@@ -111,16 +111,25 @@ def segment_of(
     return Segment(f"segment-{int(passage_ids[0]):012}", passage_ids, sentence_ids, sentence_rows, vectors, parts)
 
 
-def write_segment(segment: Segment, folder: Path) -> None:
-    """Write the files of a new segment into a generation's ``folder``. Raises OSError if the disk is full."""
+def write_segment(segment: Segment, folder: Path, same: Path | None = None) -> dict[str, str]:
+    """Write the files of a new segment into a generation's ``folder``. Raises OSError if the disk is full.
+
+    With the ``same`` vectors as a published segment, of this folder, these are shared. Returns the names of the shared files
+    in the generation, with theirs there.
+    """
     (folder / segment.name).mkdir()
-    arrays: dict[str, NDArray[Any]] = {"passage_ids": segment.passage_ids, "sentence_ids": segment.sentence_ids,
-              "sentence_rows": segment.sentence_rows}  # fmt: skip
-    for name, array in {**arrays, **{f"{unit}s": segment.vectors[unit] for unit in UNITS}}.items():
+    arrays: dict[str, NDArray[Any]] = {"passage_ids": segment.passage_ids, "sentence_ids": segment.sentence_ids}
+    others = {"sentence_rows": segment.sentence_rows, **{f"{unit}s": segment.vectors[unit] for unit in UNITS}}
+    shared = {f"{segment.name}/{name}.npy": f"{same.name}/{name}.npy" for name in others} if same else {}
+    for name, theirs in shared.items():
+        assert same is not None
+        link_file(same.parent / theirs, folder / name)
+    for name, array in (arrays if same else {**arrays, **others}).items():
         np.save(folder / segment.name / f"{name}.npy", array)
         check_whole(folder / segment.name / f"{name}.npy")
     for unit in UNITS:
         write_postings(segment.words[unit].postings, folder / segment.name / f"{unit}s.words.npy")
+    return shared
 
 
 def link_segment(segment: Segment, before: Path, folder: Path) -> list[str]:

@@ -1,0 +1,264 @@
+"""Make one index of several, which searches as if all of their documents had been indexed there."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sqlite3
+import stat
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from pathlib import Path
+
+from oreqa.arguments import as_index_folder, as_paths
+from oreqa.datasets.marks import MARKS_FILE, UNDECIDED_FILE, Mark, read_marks, set_mark
+from oreqa.errors import IndexStateError, InputError
+from oreqa.index.current import check_empty, name_write_errors, write_lock
+from oreqa.index.generations import (
+    DOCUMENTS,
+    DRAFT,
+    damage_message,
+    damaged_files,
+    drop_draft,
+    link_file,
+    newest_generation,
+    publish_draft,
+    read_manifest,
+    require_generation,
+    write_manifest,
+)
+from oreqa.index.joining import join_index
+from oreqa.index.publish import content_hash, link_fitted
+from oreqa.index.segments import Segment, link_segment, open_segments
+from oreqa.index.store import attached, model_place, open_documents, open_draft, transaction, write_setting
+from oreqa.index.terms import write_compounds
+from oreqa.models.names import FITTED
+from oreqa.paths import index_option
+from oreqa.progress import Progress, no_progress, show
+
+_ALIKE = {
+    "passage_tokens": "--passage-tokens",
+    "language": "--language",
+    "truncate_dim": "--truncate-dim",
+    "fingerprint": "its model",
+    "prompts": "the prompts of its model",
+    "encoded_by": "the oreqa that made it",
+}
+"""The settings in which all have to be alike, and what people call them."""
+
+
+@dataclass(frozen=True, slots=True)
+class MergeReport:
+    """What a merge came to.
+
+    ``documents`` and ``passages`` are those of the index now, ``added`` the documents that it did not hold before, ``marks``
+    those that were taken over. ``present`` are the indexes whose documents it held before, ``unfitted`` those for which
+    something was fitted that was not taken over.
+    """
+
+    documents: int
+    passages: int
+    added: int = 0
+    marks: int = 0
+    present: list[str] = field(default_factory=list)
+    unfitted: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Part:
+    """One of the indexes, opened."""
+
+    folder: Path
+    generation: Path
+    settings: dict[str, str]
+    segments: list[Segment]
+
+    @classmethod
+    def open(cls, folder: Path) -> _Part:
+        generation = require_generation(folder)
+        if damaged := damaged_files(generation):
+            raise IndexStateError(damage_message(generation / damaged[0]))
+        with closing(open_documents(generation)) as database:
+            settings = dict(database.execute("SELECT key, value FROM settings"))
+        return cls(folder, generation, settings, open_segments(generation))
+
+    @property
+    def fitted(self) -> bytes:
+        """What was fitted for it, as it stands in its file; empty if nothing was."""
+        path = self.generation / FITTED
+        return path.read_bytes() if path.is_file() else b""
+
+    @property
+    def model_inside(self) -> str:
+        """The place of its model in its folder; empty if that lies elsewhere."""
+        model = self.settings["model"]
+        return model if model_place(self.folder, model) != model else ""
+
+
+def merge_indexes(
+    folder: str | Path, indexes: str | Path | Iterable[str | Path], progress: Progress = no_progress
+) -> MergeReport:
+    """Make one index of several, or add them to one that exists, and publish it at once. Nothing is encoded again.
+
+    The index in ``folder`` searches as if all documents had been indexed there, in the order of the ``indexes``. These stay
+    as they are, and share their vectors with it where the file system has hard links. Marks come along, but for those which
+    say that an index holds no answer: another one may. What was fitted for the indexes comes along if all have the same; an
+    index that exists keeps its own. Interrupted, it has changed nothing and can be called again; indexes whose documents
+    are all there by then are passed over.
+
+    Raises InputError for an index that is named twice; IndexStateError if one is not there or is damaged, if their models or
+    settings differ, if two hold the same document, or if the folder cannot be written.
+
+    Examples:
+        >>> from oreqa import Document, index_documents
+        >>> _ = index_documents("kb-2", Document("oak", "Oak", "The oak is eighty years old."))
+        >>> merge_indexes("merged", ["kb", "kb-2"]).added
+        6
+    """
+    folder, shards = as_index_folder(folder), [as_index_folder(path) for path in as_paths(indexes)]
+    _check_distinct([folder, *shards])
+    opened, marks = [_Part.open(shard) for shard in shards], [_marks(shard) for shard in shards]
+    if newest_generation(folder) is None:
+        model = opened[0].model_inside
+        check_empty(folder, Path(model).parts[:1])
+    mode = 0o777
+    for shard in shards:  # who may not enter one of them may not enter this one
+        mode &= stat.S_IMODE(shard.stat().st_mode)
+    with write_lock(folder, mode=mode), name_write_errors(folder):
+        drop_draft(folder, for_next=True)
+        existing = [] if newest_generation(folder) is None else [_Part.open(folder)]
+        _check_alike([*existing, *opened])
+        try:
+            merged = _merge(folder, existing, opened, progress)
+        finally:
+            drop_draft(folder)
+    return replace(merged, marks=_take_marks(folder, marks))
+
+
+def _check_distinct(folders: Sequence[Path]) -> None:
+    places: set[str] = set()
+    for folder in folders:
+        if (place := os.path.realpath(folder)) in places:
+            raise InputError(f"{folder}: this index is named twice; name each once")
+        places.add(place)
+
+
+def _check_alike(parts: Sequence[_Part]) -> None:
+    """Raise IndexStateError unless all were made alike, of a user's documents."""
+    first = parts[0]
+    for part in parts:
+        if (holds := part.settings["holds"]) != "documents":
+            raise IndexStateError(f"{part.folder}: this index holds {holds}, which cannot be merged")
+        for name, said in _ALIKE.items():
+            if (theirs := part.settings.get(name)) == (ours := first.settings.get(name)):
+                continue
+            if name == "fingerprint":
+                theirs, ours = part.settings["model"], first.settings["model"]
+            elif not said.startswith("--"):
+                theirs = ours = None
+            which = f" ({theirs or 'none'}, there {ours or 'none'})" if theirs != ours else ""
+            raise IndexStateError(
+                f"{part.folder}: it differs from {first.folder} in {said}{which}; index its documents again, as there"
+            )
+
+
+def _merge(folder: Path, existing: Sequence[_Part], shards: Sequence[_Part], progress: Progress) -> MergeReport:
+    """Make the draft of what all hold together, and publish it if that is more than what exists."""
+    draft, (first, *others) = folder / DRAFT, [*existing, *shards]
+    draft.mkdir()
+    shutil.copyfile(first.generation / DOCUMENTS, draft / DOCUMENTS)
+    manifest, segments, present = read_manifest(first.generation), list(first.segments), []
+    checksums = {name: manifest[name] for segment in segments for name in link_segment(segment, first.generation, draft)}
+    total = sum(len(segment) for part in (first, *others) for segment in part.segments)
+    with closing(open_draft(draft)) as database, show(progress, "merging passages", total) as advance:
+        before = _count(database, "documents") if existing else 0
+        advance(sum(map(len, segments)))
+        places = [(0, first.folder)]
+        for part in others:
+            if _is_there(database, part, places, bool(existing)):
+                present.append(str(part.folder))
+                advance(sum(map(len, part.segments)))
+                continue
+            places.append((_last_document(database), part.folder))
+            added, shared = join_index(database, part.generation, part.segments, draft, advance)
+            segments += added
+            checksums.update(shared)
+        write_compounds(database, [segment.words["passage"] for segment in segments])
+        with transaction(database):
+            write_setting(database, "content", content_hash(database))
+        documents, passages = _count(database, "documents"), _count(database, "passages")
+    merged = MergeReport(documents, passages, documents - before, present=present)
+    if existing and len(places) == 1:
+        return merged
+    if not existing and (model := first.model_inside):
+        _link_folder(first.folder / model, folder / model)
+    fitted = (existing or shards)[0]
+    if existing or len({shard.fitted for shard in shards}) == 1:
+        link_fitted(fitted.generation, draft, ())
+    taken = fitted.fitted if (draft / FITTED).exists() else b""
+    write_manifest(draft, checksums)
+    publish_draft(folder)
+    return replace(merged, unfitted=[str(shard.folder) for shard in shards if shard.fitted not in (b"", taken)])
+
+
+def _count(database: sqlite3.Connection, table: str) -> int:
+    return int(database.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0])
+
+
+def _last_document(database: sqlite3.Connection) -> int:
+    return int(database.execute("SELECT COALESCE(MAX(id), 0) FROM documents").fetchone()[0])
+
+
+def _is_there(database: sqlite3.Connection, part: _Part, places: Sequence[tuple[int, Path]], has_existing: bool) -> bool:
+    """Whether the index that exists holds all documents of a part, as they are there.
+
+    ``places`` are the indexes that the draft holds, each with the id that its documents begin behind. Raises
+    IndexStateError if one of them holds a document of the part otherwise.
+    """
+    query = (
+        "SELECT a.id, a.key, a.hash = b.hash AS same FROM main.documents AS a JOIN other.documents AS b USING (key) "
+        "ORDER BY same, b.id"
+    )
+    with attached(database, part.generation, "other"):
+        both = database.execute(query).fetchall()
+        (documents,) = database.execute("SELECT COUNT(*) FROM other.documents").fetchone()
+    end = places[1][0] if len(places) > 1 else _last_document(database)
+    if has_existing and len(both) == documents and all(number <= end and is_same for number, _, is_same in both):
+        return True
+    for number, key, _ in both:
+        holder = next(folder for behind, folder in reversed(places) if number > behind)
+        remove = f"oreqa remove {shlex.quote(key)}{index_option(part.folder)}"
+        otherwise = ", or merge all into a new folder" if has_existing else ""
+        reason = f"{part.folder} and {holder} both hold {key}"
+        raise IndexStateError(f"{reason}; take it out of one of them, as by: {remove}{otherwise}")
+    return False
+
+
+def _link_folder(source: Path, target: Path) -> None:
+    """Share the files of a folder; those that an interrupted merge has left are replaced."""
+    shutil.rmtree(target, ignore_errors=True)
+    for path in sorted(source.rglob("*")):
+        if path.is_file():
+            link_file(path, target / path.relative_to(source))
+
+
+def _marks(folder: Path) -> list[Mark]:
+    """What people said of the answers of an index."""
+    return [mark for file in (MARKS_FILE, UNDECIDED_FILE) for mark in read_marks(folder, file)]
+
+
+def _take_marks(folder: Path, marks: Iterable[Sequence[Mark]]) -> int:
+    """Take over what people said of answers, the newest of equal questions; returns how many marks were taken over.
+
+    That an index holds no answer says nothing of the others.
+    """
+    times, taken = {mark.id: mark.time for mark in _marks(folder)}, set()
+    for mark in sorted(chain.from_iterable(marks), key=lambda mark: mark.time):
+        if mark.verdict != "none" and mark.time > times.get(mark.id, ""):
+            set_mark(folder, mark)
+            times[mark.id] = mark.time
+            taken.add(mark.id)
+    return len(taken)
