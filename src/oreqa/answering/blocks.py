@@ -39,13 +39,30 @@ BEFORE, BEHIND = 3, 6
 
 
 _OPEN = re.compile(
-    r"(?:^|[,;:.?!] )(?:and |but |so )?"
-    r"(?:how (?:do|does|did|can|could|should|would|must|to|is|are|was|were)|why|in (?:which|what) (?:ways|cases)"
-    r"|when (?:do|would|should|must) (?:i|we|you))\b"
-    r"|^what (?:are|happens|goes|should|must|can|is to be done)\b|^what (?:is|does) .+ (?:mean|for)\W*$"
-    r"|^(?:which|what) (?:\w+ ){0,2}\w{2,}s (?:are|do|does|can|could|must|should|may|have|belong|exist)\b"
-    r"|^what is (?!the\b|my\b|this\b)(?:an? )?[\w-]+(?: [\w-]+)?\W*$|\b(?:steps|reasons)\b",
-    re.IGNORECASE,
+    r"""
+    (?:^|[,;:.?!]\ )(?:and\ |but\ |so\ )?(?:
+        how\ (?:do|does|did|can|could|should|would|might|must|to|is|are|was|were|will|has|have|come)
+        |why
+        |(?:in|under|on|for)\ (?:which|what)\ (?:ways?|cases|order|conditions|circumstances)
+        |what\ (?:do|should|can|could|must)\ (?:i|we|you|one)\ (?:have\ to\ |need\ to\ )?(?:do|need)
+        |when\ (?:do|would|should|must)\ (?:i|we|you)
+    )\b
+    |^what\ (?:are|happens|goes|should|must|can|is\ (?:to\ be\ done|(?:needed|required|necessary)\ (?:to|for|before)))\b
+    |^what\ (?:is|does)\ .+\ (?:mean|for)\W*$
+    |^(?:which|what)\ (?:\w+\ ){0,2}\w{2,}s\ (?:are|do|does|can|could|must|should|may|have|belong|exist)\b
+    |^what(?:\ is|['’]s)\ (?:
+        (?!the\b|my\b|this\b)(?:an?\ )?[\w-]+(?:\ [\w-]+)?\W*$
+        |an?(?:\ (?!(?:at|called|for|in|of|on|to|used)\b)[\w-]+){3}\W*$
+        |the\ (?:(?:main|key)\ )?(?:differences?|procedure|advantage)\ (?:between|for|of|to|when)\b
+        |the\ (?:best|correct|easiest|preferred|proper|recommended|right|safest|simplest|usual)\ (?:way|method)\b
+    )
+    |^(?:please\ )?(?:(?:can|could|would)\ you\ )?(?:please\ )?(?:
+        explain|describe|list|tell\ me\ (?:about|how|why|what\ to)|(?:show|give)(?:\ me)?\ (?:how|(?:an\ |some\ )?examples?)
+    )\b
+    |\bis\ there\ (?:a|any|some)\ way\b
+    |\b(?:steps|reasons)\b
+    """,
+    re.IGNORECASE | re.VERBOSE,
 )
 """Questions that are answered by a block: how something is done, why, which things, what something is."""
 
