@@ -29,6 +29,7 @@ ALLOWED: dict[str, dict[str, str]] = {
     },
     "crumbs": {
         "oreqa.index.scores.bm25": "a score a file",
+        "oreqa.index.scores.cosine": "a score a file",
     },
     "functions": {},
     "files": {},

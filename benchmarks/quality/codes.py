@@ -22,9 +22,9 @@ from oreqa.core import UNITS, Unit
 from oreqa.datasets.reqa import build_reqa, load_boundaries
 from oreqa.evaluation.metrics import gold_ranks, question_metrics
 from oreqa.index import encodings
+from oreqa.index.best import best_sentences
 from oreqa.index.codes import Codes, quantise, vectors_of
 from oreqa.index.passages import index_passages
-from oreqa.index.scoring import best_sentences
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
 
@@ -66,7 +66,7 @@ def measure(data: Path, work: Path) -> dict[str, object]:
     sizes = np.array([len(passage.sentences) for passage in task.passages])
     first = np.cumsum(1 + sizes) - (1 + sizes)
     plain: dict[Unit, Floats] = {"passage": every[first], "sentence": np.delete(every, first, axis=0)}
-    if not all(len(quantise(plain[unit])) == len(index.snapshot().ids(unit)) for unit in UNITS):
+    if not all(len(quantise(plain[unit])) == len(index.snapshot().engine.every().ids(unit)) for unit in UNITS):
         raise SystemExit(f"{work}: the index was there already, or passages repeat: delete it")
     ranged, outside = {}, {}
     for unit in UNITS:

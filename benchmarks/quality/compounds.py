@@ -21,10 +21,9 @@ from pathlib import Path
 import numpy as np
 
 from oreqa.evaluation.metrics import paired_difference
-from oreqa.index.bm25 import Bm25, LivePostings, postings_of
+from oreqa.index.bm25 import BM25_PARAMETERS, Bm25, LivePostings, postings_of
 from oreqa.index.compounds import split_compound, vocabulary_parts
 from oreqa.index.lexical import Vocabulary, words
-from oreqa.index.snapshot import BM25_PARAMETERS
 
 sys.path.append(str(Path(__file__).parents[1]))
 from common import report

@@ -129,10 +129,10 @@ def test_every_sentence_of_a_gold_passage_is_gold_for_passages() -> None:
 
 def test_the_candidates_of_a_question(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("oreqa.fitting.fusion.POOLED", 2)
-    rows, owner = np.arange(8), np.array([0, 0, 1, 1, 2, 2, 3, 3])
+    owner = np.array([0, 0, 1, 1, 2, 2, 3, 3])
     first = np.array([9, 8, 0, 0, 0, 0, 0, 0], np.float32)
     second = np.array([0, 0, 7, 1], np.float32)  # of passages
-    scores = QuestionScores(rows, owner, {"a": "sentence", "b": "passage"}, {"a": first, "b": second})
+    scores = QuestionScores(owner, {"a": "sentence", "b": "passage"}, {"a": first, "b": second})
     kept = pool_of_question(4, scores, ["a", "b"], np.array([0.0, 0.0]), [6], True)
     assert {*kept.passage.tolist()} == {0, 2, 3}  # the best sentences by each score, and the gold one
     assert kept.gold.sum() == 1

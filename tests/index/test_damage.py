@@ -156,7 +156,7 @@ def test_sound_files_are_compared_once_where_a_score_looks_impossible(
     tmp_path: Path, library: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index_files(tmp_path / "kb", [library], Settings(str(tiny), passage_tokens=40))
-    monkeypatch.setattr("oreqa.index.snapshot.NORM_ROOM", {True: (2.0, 3.0), False: (2.0, 3.0)})
+    monkeypatch.setattr("oreqa.index.engines.engine.NORM_ROOM", {True: (2.0, 3.0), False: (2.0, 3.0)})
     compared: list[Path] = []
     with Index.open(tmp_path / "kb") as index:
         index.snapshot()

@@ -32,7 +32,7 @@ TEXTS = (
 
 def named_title(questions: Questions) -> Iterator[Floats]:
     """1 for passages whose title the question names."""
-    ids = questions.snapshot.passage_ids.tolist()
+    ids = questions.passages.passage_ids.tolist()
     passages = questions.snapshot.passages(ids)
     for text in questions.texts:
         yield np.array([passages[number][0].title in text for number in ids], np.float32)

@@ -136,17 +136,17 @@ def test_candidates_are_scored_exactly(
 
 def test_candidates_are_the_best_passages_by_vector_and_by_words(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     snapshot, question = index.snapshot(), "Did a fox meet a dog?"
+    every_passage = snapshot.engine.every().passage_ids
     every = next(iter(index.raw_scores([question])))
     monkeypatch.setattr(scoring, "CANDIDATES", 1)
     for name, mode in (("passage_cosine", "dense"), ("passage_bm25", "sparse")):
         scores = {name: score for name, score in SCORES.items() if score.mode == mode}
         asked = Questions([question], snapshot, index.encoder.encode)
-        (of_candidates,) = scoring.candidate_scores(asked, scores, 1, None)
-        best = int(np.argmax(every.scores[name]))
-        assert of_candidates.rows.tolist() == np.flatnonzero(snapshot.sentence_rows == best).tolist()
-    (both,) = scoring.candidate_scores(Questions([question], snapshot, index.encoder.encode), SCORES, 1, None)
-    best_passages = {int(np.argmax(every.scores[name])) for name in ("passage_cosine", "passage_bm25")}
-    assert set(snapshot.sentence_rows[both.rows].tolist()) == best_passages
+        ((candidates, _),) = scoring.candidate_scores(asked, scores, 1, None)
+        assert candidates.passage_ids.tolist() == [every_passage[int(np.argmax(every.scores[name]))]]
+    ((both, _),) = scoring.candidate_scores(Questions([question], snapshot, index.encoder.encode), SCORES, 1, None)
+    best_passages = {int(every_passage[np.argmax(every.scores[name])]) for name in ("passage_cosine", "passage_bm25")}
+    assert set(both.passage_ids.tolist()) == best_passages
     assert len(index.search(question, 4, unit="passage")) == 4  # more hits are asked for than there are candidates
 
 
@@ -157,8 +157,8 @@ def test_candidates_are_a_share_of_the_passages(
     monkeypatch.setattr(scoring, "PASSAGES_A_CANDIDATE", share)
     monkeypatch.setattr(scoring, "CANDIDATES", most)
     asked = Questions(["fox"], index.snapshot(), index.encoder.encode)
-    (candidates,) = scoring.candidate_scores(asked, {"passage_cosine": SCORES["passage_cosine"]}, 1, None)
-    assert len(np.unique(candidates.owner)) == expected
+    ((candidates, _),) = scoring.candidate_scores(asked, {"passage_cosine": SCORES["passage_cosine"]}, 1, None)
+    assert len(candidates.passage_ids) == expected
 
 
 def test_vectors_of_passages_stand_in_the_passages_order(tiny: Path, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from oreqa.index.search import Index
 def content(folder: Path) -> list[tuple[Any, ...]]:
     """Everything that a search can return, with vectors, without the row numbers."""
     index = Index.open(folder)
-    sentences, passages = (index.snapshot().all_vectors(unit) for unit in ("sentence", "passage"))
+    sentences, passages = (index.snapshot().engine.every().all_vectors(unit) for unit in ("sentence", "passage"))
     rows: list[tuple[Any, ...]] = []
     place = 0
     for number, passage in enumerate(index.passages()):

@@ -16,8 +16,8 @@ from oreqa.datasets.pairs import task_candidates
 from oreqa.datasets.reqa import ReqaTask
 from oreqa.evaluation.metrics import gold_ranks, question_metrics
 from oreqa.evaluation.runs import QuestionResult
+from oreqa.index.best import best_sentences
 from oreqa.index.passages import sentence_rows
-from oreqa.index.scoring import best_sentences
 from oreqa.index.search import Index
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.reader.reader import CHUNK

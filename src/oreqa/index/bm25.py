@@ -15,7 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oreqa.arrays import Floats, Ints, Rows, check_whole, mapped_array
+from oreqa.core import Unit
 from oreqa.index.lexical import Texts
+
+BM25_PARAMETERS: Mapping[Unit, tuple[float, float]] = {"sentence": (0.6, 0.2), "passage": (0.9, 0.4)}
+"""k1 and b. For sentences repeating a word adds little, and length hardly matters; passages have their title and heading.
+Both pairs were tuned: docs/results/fusion.md."""
 
 _SIZES = 4
 """Numbers in front of a file of postings: how many words, postings and texts there are, and a zero."""

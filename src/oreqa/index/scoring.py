@@ -6,14 +6,17 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oreqa.arguments import Conditions, choice
-from oreqa.arrays import Flags, Floats, Rows
+from oreqa.arrays import Floats, Ids
 from oreqa.core import UNITS, Hit, Mode, Unit
 from oreqa.errors import InputError
+from oreqa.index.best import best_passages, best_sentences
+from oreqa.index.engines.engine import Scorable
 from oreqa.index.scores.questions import Questions, RetrievalScore
 from oreqa.index.snapshot import Snapshot
 
@@ -21,7 +24,8 @@ EXHAUSTIVE = 6_000
 """Passages up to which a search scores every sentence, and not those of candidates alone."""
 
 PASSAGES_A_CANDIDATE, CANDIDATES = 30, 1_000
-"""Each score gives a search one of so many passages as candidates, whose sentences are scored in full; at most so many."""
+"""Vectors and words each give a search one of so many passages as candidates, whose sentences are scored in full; at most
+so many."""
 
 ScoreWeights = Mapping[str, float]
 """Weights of retrieval scores by their names; a score without one takes no part.
@@ -73,11 +77,10 @@ def mode_weights(weights: ScoreWeights, mode: Mode, scores: Mapping[str, Retriev
 class QuestionScores:
     """One question's scores by their names: arrays over sentences, or over the passages that they stand in.
 
-    ``rows`` are the sentences' rows in the snapshot, in rising order; ``owner[i]`` is the place of sentence ``i``'s passage
-    in the arrays of passages. ``units`` says which arrays those are; ``bounds`` are numbers of the question itself.
+    ``owner[i]`` is the place of sentence ``i``'s passage in the arrays of passages. ``units`` says which arrays those are;
+    ``bounds`` are numbers of the question itself.
     """
 
-    rows: Rows
     owner: NDArray[np.integer]
     units: Mapping[str, Unit]
     scores: Mapping[str, Floats]
@@ -119,26 +122,37 @@ def best_hits(
     snapshot = questions.snapshot
     with snapshot.reading():
         allowed = snapshot.allowed(where)
-        if len(snapshot.passage_ids) <= EXHAUSTIVE:
-            scored = exhaustive_scores(questions, scores)
+        scored: Iterator[tuple[Scorable, QuestionScores]]
+        if snapshot.engine.counts["passage"] <= EXHAUSTIVE:
+            scored = zip(repeat(questions.passages), exhaustive_scores(questions, scores), strict=False)
         else:
             scored = candidate_scores(questions, scores, k, allowed)
-        rankings: list[list[tuple[int, float, dict[str, float]]]] = []
-        for number, of_question in enumerate(scored):
-            _check_possible(of_question.scores, scores, questions, number)
+        rankings: list[list[_Ranked]] = []
+        for passages, of_question in scored:
             total = of_question.total(weights)
             if not np.isfinite(total).all():
                 raise ValueError("a score is not a number")
             if allowed is not None:
-                total[~allowed[of_question.rows]] = -np.inf
+                total[~passages.allowed(allowed)] = -np.inf
             if mode == "sparse":
                 total[total == 0] = -np.inf
             places = best_passages(total, of_question.owner, k) if unit == "passage" else best_sentences(total, k)
-            rankings.append([(int(of_question.rows[i]), float(total[i]), of_question.at(i)) for i in places])
-        if any(score.mode == "dense" for score in scores.values()):
-            rows = {row for ranking in rankings for row, *_ in ranking}
-            snapshot.check_vectors(np.array(sorted(rows), np.intp))
+            if any(score.mode == "dense" for score in scores.values()):
+                passages.check_vectors(np.sort(np.array(places, np.intp)))
+            owners = passages.passage_ids[passages.sentence_rows[places]].tolist()
+            ids = passages.sentence_ids[places].tolist()
+            ranked = zip(owners, ids, places, strict=True)
+            rankings.append([_Ranked(owner, id_, float(total[i]), of_question.at(i)) for owner, id_, i in ranked])
         return _hits(snapshot, rankings)
+
+
+class _Ranked(NamedTuple):
+    """The id of a sentence and of its passage, the total and the scores."""
+
+    passage: int
+    sentence: int
+    total: float
+    scores: dict[str, float]
 
 
 def _check_possible(
@@ -149,18 +163,16 @@ def _check_possible(
         if len(values := arrays[name]) and score.limits is not None:
             lowest, highest = score.limits(questions, number)
             if not (lowest <= values.min() and values.max() <= highest):  # also where one is no number
-                questions.snapshot.doubt()
+                questions.passages.doubt()
 
 
-def _hits(snapshot: Snapshot, rankings: Sequence[Sequence[tuple[int, float, dict[str, float]]]]) -> list[list[Hit]]:
-    """The hits of each question, given as rows of sentences, totals and scores."""
-    ids = {int(snapshot.passage_ids[snapshot.sentence_rows[row]]) for ranking in rankings for row, *_ in ranking}
-    passages = snapshot.passages(ids)
+def _hits(snapshot: Snapshot, rankings: Sequence[Sequence[_Ranked]]) -> list[list[Hit]]:
+    """The hits of each question."""
+    passages = snapshot.passages({ranked.passage for ranking in rankings for ranked in ranking})
     hits_by_question = []
     for ranking in rankings:
         hits = []
-        for row, total, scores in ranking:
-            number, sentence = int(snapshot.passage_ids[snapshot.sentence_rows[row]]), int(snapshot.sentence_ids[row])
+        for number, sentence, total, scores in ranking:
             passage, sentences = passages[number]
             hits.append(Hit(total, passage, sentences[sentence], number, sentence, scores))
         hits_by_question.append(hits)
@@ -168,67 +180,38 @@ def _hits(snapshot: Snapshot, rankings: Sequence[Sequence[tuple[int, float, dict
 
 
 def exhaustive_scores(questions: Questions, scores: Mapping[str, RetrievalScore]) -> Iterator[QuestionScores]:
-    """Every sentence scored by each of ``scores``, question by question."""
-    snapshot = questions.snapshot
-    rows = np.arange(len(snapshot.sentence_ids))
+    """Every sentence of the passages to score, by each of ``scores``, question by question."""
+    owner = questions.passages.sentence_rows
     units = {name: score.unit for name, score in scores.items()}
-    if snapshot.empty:
+    if not len(owner):
         nothing = dict.fromkeys(scores, np.zeros(0, np.float32))
-        yield from repeat(QuestionScores(rows, snapshot.sentence_rows, units, nothing), len(questions.texts))
+        yield from repeat(QuestionScores(owner, units, nothing), len(questions.texts))
         return
     arrays, bounds = _scored(questions, scores), _bounds(questions, scores)
-    for by_name, of_question in zip(arrays, bounds, strict=True):
-        yield QuestionScores(rows, snapshot.sentence_rows, units, by_name, of_question)
+    for number, (by_name, of_question) in enumerate(zip(arrays, bounds, strict=True)):
+        _check_possible(by_name, scores, questions, number)
+        yield QuestionScores(owner, units, by_name, of_question)
 
 
 def candidate_scores(
-    questions: Questions, scores: Mapping[str, RetrievalScore], k: int, allowed: Flags | None
-) -> Iterator[QuestionScores]:
-    """The sentences of candidates, each scored exactly by every one of ``scores``, question by question.
+    questions: Questions, scores: Mapping[str, RetrievalScore], k: int, allowed: Ids | None
+) -> Iterator[tuple[Scorable, QuestionScores]]:
+    """The candidates of each question, and every sentence of them, by each of ``scores``.
 
-    Candidates are the best passages, and ``k`` at least, by each score that is asked for every unit.
+    Candidates are the best passages, and ``k`` at least, by vector and by BM25, or by the one that the scores' modes use.
     """
-    snapshot = questions.snapshot
-    units = {name: score.unit for name, score in scores.items()}
-    of_rows = {name: score.score_rows for name, score in scores.items() if score.finder and score.score_rows}
-    whole = {name: score for name, score in scores.items() if name not in of_rows}
-    finders = {f"candidates of {name}": finder for name in of_rows if (finder := scores[name].finder) is not None}
-    whole |= {name: finder for name, finder in finders.items() if finder not in whole.values()}
-    count = max(k, min(CANDIDATES, len(snapshot.passage_ids) // PASSAGES_A_CANDIDATE))
-    streams = zip(_scored(questions, whole), _bounds(questions, scores), strict=True)
-    for number, (arrays, bounds) in enumerate(streams):
-        _check_possible(arrays, whole, questions, number)
-        best = [_best_passages(arrays[name], score, snapshot, allowed, count) for name, score in whole.items()]
-        passages = np.unique(np.concatenate(best))
-        starts, ends = snapshot.sentence_starts[passages], snapshot.sentence_starts[passages + 1]
-        owner = np.repeat(np.arange(len(passages)), ends - starts)
-        rows = np.arange(len(owner)) + np.repeat(ends - np.cumsum(ends - starts), ends - starts)
-        exact = {}
-        for name, unit in units.items():
-            places = rows if unit == "sentence" else passages
-            exact[name] = of_rows[name](questions, number, places) if name in of_rows else arrays[name][places]
-        yield QuestionScores(rows, owner, units, exact, bounds)
-
-
-def _best_passages(values: Floats, score: RetrievalScore, snapshot: Snapshot, allowed: Flags | None, count: int) -> Rows:
-    """The rows of the passages that are best by a score, or whose best sentence is."""
-    if score.mode == "sparse":
-        values = np.where(values == 0, -np.inf, values)
-    if score.unit == "sentence":
-        of_sentences = values if allowed is None else np.where(allowed, values, -np.inf)
-        best: Rows = snapshot.sentence_rows[best_passages(of_sentences, snapshot.sentence_rows, count)].astype(np.intp)
-        return best
-    if allowed is not None:
-        of_allowed = np.full(len(values), -np.inf, np.float32)
-        rows = snapshot.sentence_rows[allowed]
-        of_allowed[rows] = values[rows]
-        values = of_allowed
-    return best_sentences(values, count)
+    engine, modes = questions.snapshot.engine, {score.mode for score in scores.values()}
+    vectors = questions.vectors if "dense" in modes else None
+    words = [numbers for numbers, _ in questions.words] if "sparse" in modes else None
+    count = max(k, min(CANDIDATES, engine.counts["passage"] // PASSAGES_A_CANDIDATE))
+    for number, passages in enumerate(engine.candidates(vectors, words, count, allowed)):
+        (scored,) = exhaustive_scores(questions.one(number, passages), scores)
+        yield passages, scored
 
 
 def _scored(questions: Questions, scores: Mapping[str, RetrievalScore]) -> Iterator[dict[str, Floats]]:
     """Each score's array over its units, by name, question by question."""
-    counts = {name: len(questions.snapshot.ids(score.unit)) for name, score in scores.items()}
+    counts = {name: len(questions.passages.ids(score.unit)) for name, score in scores.items()}
     streams = {name: score.score(questions) for name, score in scores.items()}
     for _ in questions.texts:
         arrays = {name: np.asarray(next(stream), np.float32) for name, stream in streams.items()}
@@ -244,23 +227,3 @@ def _bounds(questions: Questions, scores: Mapping[str, RetrievalScore]) -> Itera
     streams = {score.bound[0]: score.bound[1](questions) for score in scores.values() if score.bound}
     for _ in questions.texts:
         yield {name: next(stream) for name, stream in streams.items()}
-
-
-def best_sentences(total: Floats, k: int) -> Rows:
-    """Rows of the ``k`` highest scores, best first; equal ones in their order, -inf left out."""
-    if k < len(total):
-        limit = np.partition(total, len(total) - k)[len(total) - k]
-        places = np.flatnonzero((total >= limit) & (total > -np.inf))
-    else:
-        places = np.flatnonzero(total > -np.inf)
-    return places[np.argsort(-total[places], kind="stable")][:k]
-
-
-def best_passages(total: Floats, owner: NDArray[np.integer], k: int) -> list[int]:
-    """Rows of the best sentence of each of the ``k`` best passages, best first."""
-    if not len(total):
-        return []
-    starts = np.flatnonzero(np.r_[True, owner[1:] != owner[:-1]])
-    ends = np.r_[starts[1:], len(owner)]
-    passages = best_sentences(np.maximum.reduceat(total, starts), k)
-    return [int(starts[p] + np.argmax(total[starts[p] : ends[p]])) for p in passages]

@@ -85,7 +85,7 @@ class Index(OfOneProcess):
         snapshot = self._snapshot
         if snapshot is None:
             return f"Index({str(self.folder)!r}, closed)"
-        passages, sentences = len(snapshot.passage_ids), len(snapshot.sentence_ids)
+        passages, sentences = (snapshot.engine.counts[unit] for unit in ("passage", "sentence"))
         return f"Index({str(self.folder)!r}, {passages:,} passages, {sentences:,} sentences, {snapshot.settings.model})"
 
     def close(self) -> None:
@@ -168,26 +168,28 @@ class Index(OfOneProcess):
         """Numbers of documents, passages and sentences."""
         snapshot = self.snapshot()
         with snapshot.reading():
+            counts = snapshot.engine.counts
             return {
                 "documents": snapshot.count_documents(),
-                "passages": len(snapshot.passage_ids),
-                "sentences": len(snapshot.sentence_ids),
+                "passages": counts["passage"],
+                "sentences": counts["sentence"],
             }
 
     def passages(self) -> Iterator[Passage]:
         """Every passage, in the documents' order. The sentences of all in turn are the rows of ``score_all``."""
         snapshot = self.snapshot()
         with snapshot.reading():
-            for begin in range(0, len(snapshot.passage_ids), 500):
-                ids = snapshot.passage_ids[begin : begin + 500].tolist()
+            last = 0
+            while ids := snapshot.ids_after(last, 500):
                 passages = snapshot.passages(ids)
                 yield from (passages[number][0] for number in ids)
+                last = ids[-1]
 
     def passage_vectors(self) -> Floats:
         """The stored vector of every passage, in the order of ``passages``: ``[passages, dim]``."""
         snapshot = self.snapshot()
         with snapshot.reading():
-            return snapshot.all_vectors("passage")
+            return snapshot.engine.every().all_vectors("passage")
 
     @overload
     def search(  # type: ignore[overload-overlap]  # a string is an iterable of strings, too
@@ -270,9 +272,10 @@ class Index(OfOneProcess):
         """Texts of the sentences in these rows of ``score_all``."""
         snapshot = self.snapshot()
         with snapshot.reading():
-            passages = snapshot.passages({int(snapshot.passage_ids[snapshot.sentence_rows[row]]) for row in rows})
+            every = snapshot.engine.every()
+            passages = snapshot.passages({int(every.passage_ids[every.sentence_rows[row]]) for row in rows})
         sentences = {number: sentence for _, of_passage in passages.values() for number, sentence in of_passage.items()}
-        return [sentences[int(snapshot.sentence_ids[row])].text for row in rows]
+        return [sentences[int(every.sentence_ids[row])].text for row in rows]
 
     def _weights_of(self, snapshot: Snapshot, unit: Unit, mode: Mode) -> ScoreWeights:
         choice(mode, MODES, "mode")

@@ -5,24 +5,23 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oreqa.arguments import Conditions
-from oreqa.arrays import Flags, Floats, Ids, Rows
+from oreqa.arrays import Ids
 from oreqa.core import UNITS, Passage, Sentence, Unit
 from oreqa.errors import IndexStateError, InputError, OreqaError
 from oreqa.index import store
-from oreqa.index.bm25 import Bm25
-from oreqa.index.codes import vectors_of
 from oreqa.index.documents import check_fields, field_filter, stored_passages
+from oreqa.index.engines.engine import QUANTISED, Engine
+from oreqa.index.engines.local import LocalEngine
 from oreqa.index.fitted import IndexFitted, read_index_fitted
 from oreqa.index.generations import (
     DOCUMENTS,
@@ -32,33 +31,20 @@ from oreqa.index.generations import (
     read_error,
     with_newest,
 )
-from oreqa.index.segments import StackedCodes, open_segments
+from oreqa.index.segments import open_segments
 from oreqa.index.store import SQLITE_ERRORS, model_place, read_setting, read_settings
 from oreqa.models.fitted import Fitted, encoder_fitted
 from oreqa.models.names import FITTED
 
-T = TypeVar("T", bound=np.generic)
-
-BM25_PARAMETERS: Mapping[Unit, tuple[float, float]] = {"sentence": (0.6, 0.2), "passage": (0.9, 0.4)}
-"""k1 and b. For sentences repeating a word adds little, and length hardly matters; passages have their title and heading.
-Both pairs were tuned: docs/results/fusion.md."""
-
 SAMPLED = 1000
-"""Vectors from which their norm is told."""
-
-QUANTISED = 0.05
-"""How far the mean of the squared norms of normalised vectors that are stored in few bits is from 1, at most."""
-
-NORM_ROOM = {True: (0.9, 1.1), False: (0.1, 10.0)}
-"""Norms of sound vectors over the usual one: of normalised vectors, which may be stored in few bits, and of others."""
+"""Passages from whose vectors their norm is told."""
 
 
 class Snapshot:
-    """One generation's files: row ``i`` of every array is sentence (or passage) ``ids[i]``.
+    """One generation's files; the ``engine`` finds and scores its passages.
 
-    ``sentence_rows`` gives the row of each sentence's passage. ``content`` is a hash of the documents. One without
-    sentences is ``empty``: a search has nothing to return. Raises IndexStateError that names a file that is missing or
-    damaged. It is closed when nothing uses it any more.
+    ``content`` is a hash of the documents. One without sentences is ``empty``: a search has nothing to return. Raises
+    IndexStateError that names a file that is missing or damaged. It is closed when nothing uses it any more.
     """
 
     def __init__(self, generation: Path) -> None:
@@ -69,9 +55,6 @@ class Snapshot:
         self.documents = store.open_documents(generation)
         # SQLite's statements are cached by their text: two threads could bind their parameters to the same one.
         self._one_query = threading.Lock()
-        self._is_sound = False
-        self.vectors: dict[Unit, StackedCodes] = {}
-        self.bm25: dict[Unit, Bm25] = {}
         try:
             self._open_files()
         except BaseException:
@@ -84,18 +67,8 @@ class Snapshot:
             self.settings = read_settings(self.documents)
             self.fingerprint = read_setting(self.documents, "fingerprint")
             self.content = read_setting(self.documents, "content")
-            segments = open_segments(generation)
-            starts = np.cumsum([0, *map(len, segments)])
-            self.passage_ids: Ids = _together([segment.ids("passage") for segment in segments], np.int64)
-            self.sentence_ids: Ids = _together([segment.ids("sentence") for segment in segments], np.int64)
-            owners = [segment.owners() + start for segment, start in zip(segments, starts, strict=False)]
-            self.sentence_rows = _together(owners, np.int32)
-            self.empty = len(self.sentence_ids) == 0
-            compounds = self._compounds()
-            for unit in (unit for unit in UNITS if len(self.ids(unit))):
-                self.vectors[unit] = StackedCodes(segments, unit)
-                parts = [segment.words[unit] for segment in segments]
-                self.bm25[unit] = Bm25(parts, *BM25_PARAMETERS[unit], compounds)
+            self.engine: Engine = LocalEngine(open_segments(generation), self._compounds(), _doubt(generation))
+            self.empty = self.engine.counts["sentence"] == 0
 
     def _compounds(self) -> dict[int, list[int]]:
         """For the number of a word those of the compounds that it is a part of."""
@@ -104,63 +77,15 @@ class Snapshot:
             compounds[part].append(number)
         return dict(compounds)
 
-    def ids(self, unit: Unit) -> Ids:
-        """SQLite's ids of all sentences or passages."""
-        return self.sentence_ids if unit == "sentence" else self.passage_ids
-
-    @cached_property
-    def sentence_starts(self) -> Rows:
-        """The row of each passage's first sentence, and the number of sentences: ``[passages + 1]``."""
-        return np.searchsorted(self.sentence_rows, np.arange(len(self.passage_ids) + 1)).astype(np.intp)
-
-    def all_vectors(self, unit: Unit) -> Floats:
-        """The stored vector of every sentence or passage, ``[units, dim]``."""
-        if unit not in self.vectors:
-            return np.zeros((0, 0), np.float32)
-        return vectors_of(self.vectors[unit].take(np.arange(len(self.vectors[unit]))))
-
     @cached_property
     def square_norms(self) -> dict[Unit, float]:
-        """The mean inner product of a stored vector with itself, from ``SAMPLED`` of each unit; 1 for normalised ones."""
+        """The mean inner product of a stored vector with itself, from ``SAMPLED`` passages; 1 for normalised ones."""
         norms: dict[Unit, float] = dict.fromkeys(UNITS, 1.0)
-        for unit, stored in self.vectors.items():
-            vectors = vectors_of(stored.take(np.arange(0, len(stored), -(-len(stored) // SAMPLED))))
-            norm = float(np.mean(np.sum(vectors.astype(np.float64) ** 2, axis=1)))
+        sample = self.engine.sample(SAMPLED)
+        for unit in sample.vectors:
+            norm = float(np.mean(np.sum(sample.all_vectors(unit).astype(np.float64) ** 2, axis=1)))
             norms[unit] = 1.0 if abs(norm - 1) < QUANTISED or not norm else norm
         return norms
-
-    def norm_limits(self, unit: Unit) -> tuple[float, float]:
-        """Norms that vectors have in sound files."""
-        return self._norm_limits[unit]
-
-    @cached_property
-    def _norm_limits(self) -> dict[Unit, tuple[float, float]]:
-        """From the median of a few norms: one damaged vector does not move it."""
-        limits: dict[Unit, tuple[float, float]] = {}
-        for unit, stored in self.vectors.items():
-            usual = float(np.median(_norms(vectors_of(stored.take(np.arange(min(64, len(stored))))))))
-            lowest, highest = NORM_ROOM[abs(usual - 1) < QUANTISED]
-            limits[unit] = lowest * usual, highest * usual
-        return limits
-
-    def check_vectors(self, sentence_rows: Rows) -> None:
-        """``doubt`` the files if the norm of a vector of these sentences, or of their passages, is out of limits."""
-        rows: dict[Unit, Rows] = {"sentence": sentence_rows, "passage": np.unique(self.sentence_rows[sentence_rows])}
-        for unit, stored in self.vectors.items():
-            norms = _norms(vectors_of(stored.take(rows[unit])))
-            lowest, highest = self.norm_limits(unit)
-            if not bool(np.all((norms >= lowest) & (norms <= highest))):
-                self.doubt()
-
-    def doubt(self) -> None:
-        """Compare every file with its checksum, once: files are too large for that to be done whenever they are opened.
-
-        Raises IndexStateError that names a damaged file.
-        """
-        if not self._is_sound:
-            if self.generation.is_dir() and (damaged := damaged_files(self.generation)):
-                raise IndexStateError(damage_message(self.generation / damaged[0]))
-            self._is_sound = True
 
     @cached_property
     def fitted(self) -> Fitted:
@@ -218,10 +143,10 @@ class Snapshot:
         first, lengths = stem[0], (len(stem) - letters, len(stem) + letters)
         return self.select(query, (first, chr(ord(first) + 1), *lengths))
 
-    def allowed(self, where: Conditions) -> Flags | None:
-        """Which sentences stand in documents that fulfil every condition; None where there is no condition.
+    def allowed(self, where: Conditions) -> Ids | None:
+        """The ids of the passages of documents that fulfil every condition; None where there is no condition.
 
-        Raises InputError if none does because no document has such a field.
+        Raises InputError if there are none because no document has such a field.
         """
         if not where:
             return None
@@ -234,13 +159,17 @@ class Snapshot:
                 raise InputError(f"a condition cannot be understood ({error})") from error
             if not len(ids):
                 check_fields(self.documents, where)
-        allowed: Flags = np.isin(self.passage_ids, ids)[self.sentence_rows]
-        return allowed
+        return ids
+
+    def ids_after(self, passage_id: int, count: int) -> list[int]:
+        """The ids of the next ``count`` passages behind one, in the documents' order; those behind 0 are the first."""
+        rows = self.select("SELECT id FROM passages WHERE id > ? ORDER BY id LIMIT ?", (passage_id, count))
+        return [number for (number,) in rows]
 
     def section(self, passage_id: int, before: int, behind: int) -> dict[int, Passage]:
         """A passage by its id, with up to ``before`` and ``behind`` others of its section next to it, in their order."""
-        row = int(np.searchsorted(self.passage_ids, passage_id))
-        ids = self.passage_ids[max(0, row - before) : row + behind + 1].tolist()
+        rows = self.select("SELECT id FROM passages WHERE id < ? ORDER BY id DESC LIMIT ?", (passage_id, before))
+        ids = [*(number for (number,) in reversed(rows)), *self.ids_after(passage_id - 1, behind + 1)]
         stored, place = self.passages(ids), ids.index(passage_id)
         wanted = stored[passage_id][0]
 
@@ -287,13 +216,16 @@ def newest_snapshot(folder: Path, before: Snapshot | None) -> Snapshot:
     return with_newest(folder, opened)
 
 
-def _norms(vectors: Floats) -> Floats:
-    """The norms of vectors; that of a damaged one may be infinite, or no number."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        norms: Floats = np.linalg.norm(vectors, axis=1)
-    return norms
+def _doubt(generation: Path) -> Callable[[], None]:
+    """A function that compares every file with its checksum, once: files are too large for that to be done whenever they
+    are opened. It raises IndexStateError that names a damaged file."""
+    is_sound = False
 
+    def doubt() -> None:
+        nonlocal is_sound
+        if not is_sound:
+            if generation.is_dir() and (damaged := damaged_files(generation)):
+                raise IndexStateError(damage_message(generation / damaged[0]))
+            is_sound = True
 
-def _together(arrays: Sequence[NDArray[T]], kind: type[T]) -> NDArray[T]:
-    """Arrays one behind another; a single one as it is."""
-    return np.asarray(arrays[0], kind) if len(arrays) == 1 else np.concatenate([np.zeros(0, kind), *arrays]).astype(kind)
+    return doubt

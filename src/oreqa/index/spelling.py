@@ -48,7 +48,7 @@ def _nearest(stem: str, snapshot: Snapshot, language: str) -> str | None:
     """The word of the index whose stem is nearest to one that it lacks; None if none is near."""
     allowed = 2 if len(stem) >= LONG else 1
     pattern = regex.compile(f"(?be)(?:{regex.escape(stem)}){{e<={allowed}}}")
-    passages = snapshot.bm25["passage"]
+    passages = snapshot.engine.words["passage"]
     near = []
     for number, term in snapshot.similar_terms(stem, allowed):
         wrong = (
@@ -61,7 +61,6 @@ def _nearest(stem: str, snapshot: Snapshot, language: str) -> str | None:
 
 def _as_written(number: int, stem: str, snapshot: Snapshot, language: str) -> str | None:
     """A word of that stem, as the first passage that holds it writes it."""
-    row = snapshot.bm25["passage"].first_with(number)
-    [(passage, _)] = snapshot.passages([int(snapshot.passage_ids[row])]).values()
+    [(passage, _)] = snapshot.passages([snapshot.engine.passage_with(number)]).values()
     written = re.findall(r"[^\W_]+", f"{passage.title} {passage.heading} {passage.text}")
     return next((word for word in written if words(word, language) == [stem]), None)

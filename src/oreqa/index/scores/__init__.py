@@ -12,14 +12,12 @@ from oreqa.index.scores.bm25 import bm25_score
 from oreqa.index.scores.cosine import cosine_score
 from oreqa.index.scores.questions import RetrievalScore
 
-_OF_PASSAGES = cosine_score("passage"), bm25_score("passage")
-
 SCORES: Mapping[str, RetrievalScore] = MappingProxyType(
     {
-        "sentence_cosine": cosine_score("sentence", finder=_OF_PASSAGES[0]),
-        "passage_cosine": _OF_PASSAGES[0],
-        "sentence_bm25": bm25_score("sentence", finder=_OF_PASSAGES[1]),
-        "passage_bm25": _OF_PASSAGES[1],
+        "sentence_cosine": cosine_score("sentence"),
+        "passage_cosine": cosine_score("passage"),
+        "sentence_bm25": bm25_score("sentence"),
+        "passage_bm25": bm25_score("passage"),
     }
 )
 """A search adds them up with the weights that were fitted for the index's encoder, or with their plain weights."""

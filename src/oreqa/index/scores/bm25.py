@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from oreqa.arrays import Floats, Rows
+from oreqa.arrays import Floats
 from oreqa.core import Unit
 from oreqa.index.scores.questions import Questions, RetrievalScore
 
@@ -15,25 +15,20 @@ ROUNDING = 0.1
 """How far a sum of single precision may lie outside of what is possible."""
 
 
-def bm25_score(unit: Unit, finder: RetrievalScore | None = None) -> RetrievalScore:
+def bm25_score(unit: Unit) -> RetrievalScore:
     """BM25 of each ``unit``. With that of passages comes what a passage's BM25 could reach, as ``Bm25.bound``."""
 
     def every_score(questions: Questions) -> Iterator[Floats]:
         for ids, _ in questions.words:
-            yield questions.snapshot.bm25[unit].scores(ids)
-
-    def score_rows(questions: Questions, number: int, rows: Rows) -> Floats:
-        return questions.snapshot.bm25[unit].scores_of(questions.words[number][0], rows)
+            yield questions.passages.words[unit].scores(ids)
 
     def bounds(questions: Questions) -> Iterator[float]:
         for ids, unknown in questions.words:
-            yield questions.snapshot.bm25[unit].bound(ids, unknown)
+            yield questions.snapshot.engine.words[unit].bound(ids, unknown)
 
     def limits(questions: Questions, number: int) -> tuple[float, float]:
         ids, _ = questions.words[number]
-        return -ROUNDING, questions.snapshot.bm25[unit].bound(ids, 0) + ROUNDING
+        return -ROUNDING, questions.snapshot.engine.words[unit].bound(ids, 0) + ROUNDING
 
     bound = ("bm25_bound", bounds) if unit == "passage" else None
-    return RetrievalScore(
-        unit, "sparse", PLAIN_WEIGHT, every_score, score_rows=score_rows, finder=finder, bound=bound, limits=limits
-    )
+    return RetrievalScore(unit, "sparse", PLAIN_WEIGHT, every_score, bound=bound, limits=limits)

@@ -6,39 +6,30 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from oreqa.arrays import Floats, Rows
+from oreqa.arrays import Floats
 from oreqa.core import Unit
-from oreqa.index.codes import inner_products
+from oreqa.index.engines.engine import BLOCK_SCORES
 from oreqa.index.scores.questions import Questions, RetrievalScore
 from oreqa.index.snapshot import Snapshot
 
-BLOCK_SCORES = 1 << 24
-"""Inner products that are held at once."""
 
-
-def cosine_score(unit: Unit, finder: RetrievalScore | None = None, block: int = BLOCK_SCORES) -> RetrievalScore:
+def cosine_score(unit: Unit, block: int = BLOCK_SCORES) -> RetrievalScore:
     """The inner product of a question's vector and each ``unit``'s, which is their cosine if the encoder normalises.
 
     Questions are multiplied so many at a time that about ``block`` scores are held at once.
     """
 
     def every_score(questions: Questions) -> Iterator[Floats]:
-        stored = questions.snapshot.vectors[unit]
-        size = max(1, block // len(stored))
+        stored = questions.passages.vectors[unit]
+        size = max(1, block // max(len(stored), 1))
         for begin in range(0, len(questions.texts), size):
             yield from stored.inner_products(questions.vectors[begin : begin + size])
 
-    def score_rows(questions: Questions, number: int, rows: Rows) -> Floats:
-        scores: Floats = inner_products(questions.vectors[number : number + 1], questions.snapshot.vectors[unit].take(rows))[
-            0
-        ]
-        return scores
-
     def limits(questions: Questions, number: int) -> tuple[float, float]:
-        most = float(np.linalg.norm(questions.vectors[number])) * questions.snapshot.norm_limits(unit)[1]
+        most = float(np.linalg.norm(questions.vectors[number])) * questions.passages.norm_limits(unit)[1]
         return -most, most
 
     def scale(snapshot: Snapshot) -> float:
         return snapshot.square_norms[unit]
 
-    return RetrievalScore(unit, "dense", 1.0, every_score, score_rows=score_rows, finder=finder, scale=scale, limits=limits)
+    return RetrievalScore(unit, "dense", 1.0, every_score, scale=scale, limits=limits)

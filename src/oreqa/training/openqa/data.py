@@ -16,8 +16,8 @@ from oreqa.datasets.load import answered_questions, load_passages
 from oreqa.datasets.questions import OpenQuestion, answer_ranges
 from oreqa.errors import InputError
 from oreqa.files import resume_rows
+from oreqa.index.best import best_sentences
 from oreqa.index.passages import index_passages
-from oreqa.index.scoring import best_sentences
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
 from oreqa.models.encoder.folder import EncoderFolder, encoder_fingerprint

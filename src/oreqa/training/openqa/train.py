@@ -16,7 +16,7 @@ from oreqa.answering.reading import SPANS_TOP_K
 from oreqa.datasets.load import answered_questions
 from oreqa.datasets.questions import OpenQuestion, is_exact
 from oreqa.errors import InputError, ModelError
-from oreqa.index.scoring import best_sentences
+from oreqa.index.best import best_sentences
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.encoder.folder import EncoderFolder
 from oreqa.models.encoder.module import DualEncoder
