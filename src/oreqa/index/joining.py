@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,24 +15,18 @@ from oreqa.core import UNITS, Unit
 from oreqa.index.bm25 import Postings, renumbered
 from oreqa.index.generations import read_manifest
 from oreqa.index.segments import Segment, merge_segments, segment_of, write_segment
-from oreqa.index.store import attached, transaction
+from oreqa.index.store import open_documents, transaction
+from oreqa.index.terms import Terms
 from oreqa.progress import Advance
 
 MOVED = {
-    "documents": {"id": "document"},
-    "passages": {"id": "passage", "document": "document"},
-    "pages": {"document": "document"},
-    "sentences": {"id": "sentence", "passage": "passage"},
-    "layouts": {"document": "document"},
+    "documents": {"id": "documents"},
+    "passages": {"id": "passages", "document": "documents"},
+    "pages": {"document": "documents"},
+    "sentences": {"id": "sentences", "passage": "passages"},
+    "layouts": {"document": "documents"},
 }
-"""The tables whose rows are copied, with their columns that hold an id, and what it is the id of."""
-
-_LAST = {
-    "document": "SELECT MAX(id) FROM {}.documents",
-    "passage": "SELECT seq FROM {}.sqlite_sequence WHERE name = 'passages'",  # none is given twice
-    "sentence": "SELECT MAX(id) FROM {}.sentences",
-}
-"""How the last id of each kind is asked for."""
+"""The tables whose rows are copied, with their columns that hold an id, and the table that it is of."""
 
 
 def join_index(
@@ -41,56 +36,64 @@ def join_index(
 
     Returns its segments in the draft, and the rows of the manifest of the files that these share with the generation.
     """
-    with attached(database, generation, "other"):
-        behind = {kind: _one(database, query.format("main")) for kind, query in _LAST.items()}
-        with transaction(database):
-            _copy_rows(database, behind)
-            last = behind["passage"] + _one(database, _LAST["passage"].format("other"))
-            database.execute("UPDATE sqlite_sequence SET seq = ? WHERE name = 'passages'", (last,))
-            _copy_sources(database)
-            numbers = _number_words(database)
+    is_whole = [not len(segment.words["passage"].dead) for segment in segments]
+    parts = [segment if whole else merge_segments([segment]) for segment, whole in zip(segments, is_whole, strict=True)]
+    with closing(open_documents(generation)) as other, transaction(database):
+        behind = {table: _last_id(database, table) for table, ids in MOVED.items() if "id" in ids}
+        for table, ids in MOVED.items():
+            _copy_rows(other, database, table, {column: behind[of] for column, of in ids.items()})
+        for table, number in behind.items():  # no id is given twice
+            last = number + _last_id(other, table)
+            database.execute("UPDATE main.sqlite_sequence SET seq = ? WHERE name = ?", (last, table))
+        _copy_sources(other, database)
+        numbers = _number_words(other, database, parts)
     manifest, checksums, written = read_manifest(generation), {}, []
-    for segment in segments:
-        is_whole = not len(segment.words["passage"].dead)
-        moved = _moved(segment if is_whole else merge_segments([segment]), behind, numbers)
-        shared = write_segment(moved, draft, generation / segment.name if is_whole else None)
+    for segment, part, whole in zip(segments, parts, is_whole, strict=True):
+        moved = _moved(part, behind, numbers)
+        shared = write_segment(moved, draft, generation / segment.name if whole else None)
         checksums.update({name: manifest[theirs] for name, theirs in shared.items()})
         written.append(moved)
         advance(len(segment))
     return written, checksums
 
 
-def _one(database: sqlite3.Connection, query: str) -> int:
-    """The number that a query gives; 0 if it gives none."""
-    row = database.execute(query).fetchone()
-    return int(row[0] or 0) if row else 0
+def _last_id(database: sqlite3.Connection, table: str) -> int:
+    """The last id that rows of a table have or had."""
+    highest = f"SELECT MAX(id) FROM {table}"
+    sequence = "SELECT seq FROM main.sqlite_sequence WHERE name = ?"
+    rows = [*database.execute(highest), *database.execute(sequence, (table,))]
+    return max(int(number or 0) for (number,) in rows)
 
 
-def _copy_rows(database: sqlite3.Connection, behind: Mapping[str, int]) -> None:
-    for table, ids in MOVED.items():
-        columns = [name for _, name, *_ in database.execute(f"PRAGMA main.table_info({table})")]
-        values = [f"{name} + {behind[ids[name]]}" if name in ids else name for name in columns]
-        database.execute(f"INSERT INTO main.{table}({', '.join(columns)}) SELECT {', '.join(values)} FROM other.{table}")
+def _copy_rows(other: sqlite3.Connection, database: sqlite3.Connection, table: str, behind: Mapping[str, int]) -> None:
+    columns = [name for _, name, *_ in database.execute(f"PRAGMA main.table_info({table})")]
+    values = ", ".join(f"{name} + {behind[name]}" if name in behind else name for name in columns)
+    owner = next((name for name in ("passage", "document") if name in columns), "")
+    counting = f" WHERE {owner} IN (SELECT id FROM {owner}s)" if owner else ""
+    marks = ", ".join("?" * len(columns))
+    rows = other.execute(f"SELECT {values} FROM {table}{counting}")
+    database.executemany(f"INSERT INTO main.{table}({', '.join(columns)}) VALUES ({marks})", rows)
 
 
-def _copy_sources(database: sqlite3.Connection) -> None:
+def _copy_sources(other: sqlite3.Connection, database: sqlite3.Connection) -> None:
     """Note files as they were last read; one that the two have read at different times is read again by the next update."""
-    differing = "SELECT path FROM main.sources AS a JOIN other.sources AS b USING (path) WHERE a.revision <> b.revision"
-    paths = database.execute(differing).fetchall()
-    database.execute("INSERT OR IGNORE INTO main.sources SELECT * FROM other.sources")
-    database.executemany("DELETE FROM main.sources WHERE path = ?", paths)
+    for path, revision in other.execute("SELECT path, revision FROM sources"):
+        held = database.execute("SELECT revision FROM sources WHERE path = ?", (path,)).fetchone()
+        if held is None:
+            database.execute("INSERT INTO main.sources VALUES (?, ?)", (path, revision))
+        elif held[0] != revision:
+            database.execute("DELETE FROM main.sources WHERE path = ?", (path,))
 
 
-def _number_words(database: sqlite3.Connection) -> tuple[Ints, Ints]:
-    """The numbers of the other's words there, rising, and in the draft, where new ones are added."""
-    database.execute("INSERT OR IGNORE INTO main.terms(term) SELECT term FROM other.terms ORDER BY id")
-    query = "SELECT b.id, a.id FROM other.terms AS b JOIN main.terms AS a USING (term) ORDER BY b.id"
-    table = np.array(database.execute(query).fetchall(), np.int32).reshape(-1, 2)
-    return table[:, 0], table[:, 1]
+def _number_words(other: sqlite3.Connection, database: sqlite3.Connection, segments: Sequence[Segment]) -> tuple[Ints, Ints]:
+    """The numbers of the words of segments in the other, rising, and in the draft, where new words are added."""
+    used = {number for segment in segments for unit in UNITS for number in segment.words[unit].postings.words.tolist()}
+    rows = [row for row in other.execute("SELECT id, term FROM terms ORDER BY id") if row[0] in used]
+    return np.array([number for number, _ in rows], np.int32), Terms(database).number([term for _, term in rows])
 
 
 def _moved(segment: Segment, behind: Mapping[str, int], numbers: tuple[Ints, Ints]) -> Segment:
     """A segment under new ids, with new numbers of its words."""
     words: dict[Unit, Postings] = {unit: renumbered(segment.words[unit].postings, *numbers) for unit in UNITS}
-    passages, sentences = segment.passage_ids + behind["passage"], segment.sentence_ids + behind["sentence"]
+    passages, sentences = segment.passage_ids + behind["passages"], segment.sentence_ids + behind["sentences"]
     return segment_of(passages, sentences, segment.sentence_rows, segment.vectors, words)

@@ -33,7 +33,7 @@ from oreqa.index.generations import (
 from oreqa.index.joining import join_index
 from oreqa.index.publish import content_hash, link_fitted
 from oreqa.index.segments import Segment, link_segment, open_segments
-from oreqa.index.store import attached, model_place, open_documents, open_draft, transaction, write_setting
+from oreqa.index.store import model_place, open_documents, open_draft, transaction, write_setting
 from oreqa.index.terms import write_compounds
 from oreqa.models.names import FITTED
 from oreqa.paths import index_option
@@ -218,15 +218,15 @@ def _is_there(database: sqlite3.Connection, part: _Part, places: Sequence[tuple[
     ``places`` are the indexes that the draft holds, each with the id that its documents begin behind. Raises
     IndexStateError if one of them holds a document of the part otherwise.
     """
-    query = (
-        "SELECT a.id, a.key, a.hash = b.hash AS same FROM main.documents AS a JOIN other.documents AS b USING (key) "
-        "ORDER BY same, b.id"
-    )
-    with attached(database, part.generation, "other"):
-        both = database.execute(query).fetchall()
-        (documents,) = database.execute("SELECT COUNT(*) FROM other.documents").fetchone()
+    with closing(open_documents(part.generation)) as other:
+        keys = other.execute("SELECT key, hash, id FROM documents").fetchall()
+    database.execute("CREATE TEMP TABLE keys(key TEXT PRIMARY KEY, hash BLOB, place INTEGER) WITHOUT ROWID")
+    database.executemany("INSERT INTO keys VALUES (?, ?, ?)", keys)
+    query = "SELECT d.id, key, keys.hash = d.hash AS same FROM documents AS d JOIN keys USING (key) ORDER BY same, place"
+    both = database.execute(query).fetchall()
+    database.execute("DROP TABLE keys")
     end = places[1][0] if len(places) > 1 else _last_document(database)
-    if has_existing and len(both) == documents and all(number <= end and is_same for number, _, is_same in both):
+    if has_existing and len(both) == len(keys) and all(number <= end and is_same for number, _, is_same in both):
         return True
     for number, key, _ in both:
         holder = next(folder for behind, folder in reversed(places) if number > behind)

@@ -99,8 +99,9 @@ def open_documents(generation: Path) -> sqlite3.Connection:
         raise read_error(path, error) from error
     if not is_regular:
         raise IndexStateError(damage_message(path))
+    uri = f"file:{quote(os.fsencode(path.absolute()))}?mode=ro&immutable=1"
     try:
-        database = sqlite3.connect(_unchanging(path), uri=True, isolation_level=None, check_same_thread=False)
+        database = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
         database.execute("PRAGMA temp_store = MEMORY")
         database.create_function("document_id", 1, document_id, deterministic=True)
         read_settings(database)
@@ -109,21 +110,6 @@ def open_documents(generation: Path) -> sqlite3.Connection:
             raise IndexStateError(f"{damage_message(path)} ({describe(error)})") from error
         raise read_error(path, _reason(path) or error) from error
     return database
-
-
-def _unchanging(path: Path) -> str:
-    """The name by which SQLite opens a file of a published generation."""
-    return f"file:{quote(os.fsencode(path.absolute()))}?mode=ro&immutable=1"
-
-
-@contextmanager
-def attached(database: sqlite3.Connection, generation: Path, name: str) -> Iterator[None]:
-    """Give a draft's connection the documents of a published generation as well, under a ``name``."""
-    database.execute(f"ATTACH ? AS {name}", (_unchanging(generation / DOCUMENTS),))
-    try:
-        yield
-    finally:
-        database.execute(f"DETACH {name}")
 
 
 def _reason(path: Path) -> OSError | None:
@@ -152,7 +138,7 @@ def open_draft(folder: Path) -> sqlite3.Connection:
 
     The ids of passages that are deleted are noted in ``removed``.
     """
-    database = sqlite3.connect(folder.absolute() / DOCUMENTS, uri=True, isolation_level=None)
+    database = sqlite3.connect(folder / DOCUMENTS, isolation_level=None)
     in_memory = ("journal_mode = MEMORY", "temp_store = MEMORY")
     for pragma in ("foreign_keys = ON", "synchronous = OFF", "secure_delete = ON", *in_memory):
         database.execute(f"PRAGMA {pragma}")
