@@ -59,16 +59,22 @@ _OPEN = re.compile(
     |^(?:please\ )?(?:(?:can|could|would)\ you\ )?(?:please\ )?(?:
         explain|describe|list|tell\ me\ (?:about|how|why|what\ to)|(?:show|give)(?:\ me)?\ (?:how|(?:an\ |some\ )?examples?)
     )\b
+    |^(?:can|could|do|does|did|is|are|was|were|must|should|may|might|will|would|has|have)\ (?!
+        .*\ or\ (?!not\b)
+        |there\ (?:an?|any|some)\ (?:\w+\ )?(?:command|flag|key|option|setting|switch|variable)\b
+        |(?:any|some)one\ know|you\ (?:please\ )?(?:give|know|name|say|tell)\b
+    )
     |\bis\ there\ (?:a|any|some)\ way\b
     |\b(?:steps|reasons)\b
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-"""Questions that are answered by a block: how something is done, why, which things, what something is."""
+"""Questions that are answered by a block: how something is done, why, which things, what something is, whether it is so."""
 
 
 def asks_for_block(question: str) -> bool:
-    """Whether a question is one that steps, reasons, a list or a definition answer, and not a name or a number.
+    """Whether a question is one that steps, reasons, a list, a definition or yes or no answer, and not a name or
+    a number.
 
     Examples:
         >>> asks_for_block("How do I start it?"), asks_for_block("How many hearts has it?")
