@@ -149,8 +149,10 @@ class RoundBatches(torch.utils.data.Sampler):  # type: ignore[misc]
     def __iter__(self) -> Iterator[Sequence[Any]]:
         rank, processes = process_number()
         batches = self._rounds.begin(self.number())
-        for first in range(0, len(batches), processes):
-            yield batches[(first + rank) % len(batches)]
+        for first in range(
+            0, len(batches), processes
+        ):  # all processes ask for the same ones: together they make what is next
+            yield [batches[(first + each) % len(batches)] for each in range(processes)][rank]
 
 
 class OrderedTrainer(Trainer):  # type: ignore[misc]

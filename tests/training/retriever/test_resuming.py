@@ -175,6 +175,21 @@ def test_passages_that_would_be_a_cluster_each_are_refused(squad_file: Path, tin
         retriever_recipe(squad_file, tiny, batches="clusters", clusters=1)
 
 
+def test_clusters_are_made_anew_within_an_epoch(squad_file: Path, tiny: Path, tmp_path: Path) -> None:
+    recipe = retriever_recipe(squad_file, tiny, epochs=2, batches="clusters", clusters=2, cluster_epochs=0.5)
+    whole = train_retriever(recipe, tmp_path / "whole")
+    interrupted(lambda: train_retriever(recipe, tmp_path / "cut"), whole["steps"] // 2)  # in the second half of the first
+    clusters = {file.name for file in (tmp_path / "cut" / "checkpoints").glob("clusters-*")}
+    assert clusters == {"clusters-0.npy", "clusters-1.npy"}
+    cut = train_retriever(recipe, tmp_path / "cut")
+    assert cut["losses"] == whole["losses"]
+    one, other = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "cut"))
+    assert all((one[name] == other[name]).all() for name in one)
+    for epochs in (0.4, 1.5):
+        with pytest.raises(ValueError, match="a whole number of epochs, or a half, a third"):
+            retriever_recipe(squad_file, tiny, batches="clusters", cluster_epochs=epochs)
+
+
 def test_a_key_of_clusters_without_them_is_refused(squad_file: Path, tiny: Path) -> None:
     for key in ("clusters", "cluster_epochs"):
         with pytest.raises(ValueError, match=f"{key} = 3 would be ignored: it needs batches=clusters"):

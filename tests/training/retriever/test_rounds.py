@@ -161,6 +161,36 @@ def test_a_round_is_the_same_whenever_it_begins(order: str) -> None:
     assert {len(found) for found in batches} == {rounds.batches}
 
 
+@given(PASSAGES.filter(bool), BATCH, st.integers(2, 4), SEED)
+@settings(max_examples=40, deadline=None)
+def test_parts_of_a_round_hold_every_pair_once_and_cluster_anew(
+    passages: list[tuple[int, int]], batch: int, parts: int, seed: int
+) -> None:
+    rows = examples([count for count, _ in passages])
+    asked: list[int] = []
+
+    def clusters(part: int) -> dict[PassageKey, int]:
+        asked.append(part)
+        return {source(number): cluster for number, (_, cluster) in enumerate(passages)}
+
+    rounds = RetrieverRounds("clusters", 2, batch, seed, lambda rng: rng.sample(rows, len(rows)), clusters, parts)
+    for number in (1, 0):
+        batches = rounds.begin(number)
+        assert not asked  # the model of the next part is not there yet
+        assert len(batches) == rounds.batches
+        seen = []
+        for place, members in enumerate(batches):
+            assert 1 <= len(members) <= batch
+            assert len({example.source for example in members}) == len(members)
+            if place == 0:
+                assert asked == [parts * number]
+            seen += members
+        assert sorted(example.question for example in seen) == sorted(example.question for example in rows)
+        assert asked == [parts * number + part for part in range(min(parts, len(rows)))]
+        assert batches[-1] == members
+        asked.clear()
+
+
 def test_clusters_are_kept_for_those_who_resume_and_made_anew_at_the_interval(tmp_path: Path) -> None:
     passages = [source(number) for number in range(12)]
     times = 0
@@ -174,10 +204,10 @@ def test_clusters_are_kept_for_those_who_resume_and_made_anew_at_the_interval(tm
     def clusters() -> PassageClusters:
         return PassageClusters(passages, encode, 3, 2, 0, tmp_path / "checkpoints")
 
-    first, second, third = (clusters().of_round(number) for number in range(3))
+    first, second, third = (clusters().of_part(number) for number in range(3))
     assert times == 2
     assert first == second
     assert first != third
-    assert clusters().of_round(1) == first  # the model has moved on
+    assert clusters().of_part(1) == first  # the model has moved on
     assert times == 2
     assert list(first) == passages

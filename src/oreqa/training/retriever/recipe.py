@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from oreqa.defaults import BASE_ENCODER
 from oreqa.models.encoder.folder import NewEncoder
@@ -31,6 +31,15 @@ def _four(value: object) -> object:
 
 OfRoles = Annotated[Positive | tuple[Positive, Positive, Positive, Positive], BeforeValidator(_four)]
 """A value for all pairs of roles, or one for each, in the order of _TERMS."""
+
+
+def _epochs_or_part(value: float) -> float:
+    """A whole number, or one divided by a whole number, as near as a recipe says it."""
+    whole = round(max(value, 1 / value))
+    if abs(max(value, 1 / value) - whole) > 0.01 * whole:
+        raise ValueError("it must be a whole number of epochs, or a half, a third, ... of one")
+    return value if value < 1 else whole
+
 
 _TERMS = ("answer_question", "question_answer", "question_question", "answer_answer")
 
@@ -170,8 +179,9 @@ class RetrieverRecipe(LoraRecipe):
     never two of a passage, as Xiong et al. do (clusters)."""
     clusters: Annotated[int, Field(ge=2)] | None = None
     """Clusters of passages; without it, one for every eight batches of questions, and two at least."""
-    cluster_epochs: Count = 1
-    """Epochs after which passages are clustered anew, by what the model then makes of them."""
+    cluster_epochs: Annotated[Positive, AfterValidator(_epochs_or_part)] = 1
+    """Epochs after which passages are clustered anew, by what the model then makes of them; or a part of one, such as 0.5 or
+    0.333: each pair is in one of the parts."""
     chunk: Count | None = None
     """Inputs that are encoded at a time: less memory for a quarter more time (gradient caching); without it, a batch."""
     max_tokens: InputTokens = 256

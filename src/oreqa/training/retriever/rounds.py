@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import io
 import random
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import accumulate
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +30,8 @@ Batches: TypeAlias = list[list[RetrieverExample]]
 CLUSTER_POINTS = 1000
 """Passages of a cluster that its centre is fitted to, at most, as in the released code."""
 
-OfRound = Callable[[int], Mapping[PassageKey, int]]
-"""The cluster of each passage in a round, by the round's number."""
+OfPart = Callable[[int], Mapping[PassageKey, int]]
+"""The cluster of each passage in a part of a round, by its number among the parts of all rounds."""
 
 
 def batches_in_a_round(examples: Sequence[RetrieverExample], batch: int) -> int:
@@ -74,28 +77,72 @@ def cluster_batches(
 
 @dataclass(frozen=True, slots=True)
 class RetrieverRounds:
-    """The rounds of a training run. ``draw`` gives the pairs of a round; each passage has as many in every round."""
+    """The rounds of a training run. ``draw`` gives the pairs of a round; each passage has as many in every round.
+
+    A round has several ``parts`` with clusters of their own, one after another: each pair is in one of them.
+    """
 
     order: RoundOrder
     count: int
     batch: int
     seed: int
     draw: Callable[[random.Random], list[RetrieverExample]]
-    clusters: OfRound
+    clusters: OfPart
     """Asked for with the order ``clusters`` alone."""
+    parts: int = 1
 
     @property
     def batches(self) -> int:
         """Batches of a round."""
-        return batches_in_a_round(self.draw(random.Random(self.seed)), self.batch)
+        rng = random.Random(self.seed)
+        return sum(batches_in_a_round(part, self.batch) for part in self._split(self.draw(rng), rng))
 
-    def begin(self, number: int) -> Batches:
+    def begin(self, number: int) -> Sequence[list[RetrieverExample]]:
         """The batches of a round; they do not depend on the rounds before it, except for its clusters."""
         rng = random.Random(f"{self.seed} {number}")
-        examples = self.draw(rng)
-        if self.order == "clusters":
-            return cluster_batches(examples, self.clusters(number), self.batch, rng)
-        return distinct_batches(examples, self.batch, rng)
+        examples = self._split(self.draw(rng), rng)
+        if self.order == "distinct":
+            return [batch for part in examples for batch in distinct_batches(part, self.batch, rng)]
+        makes = [
+            partial(self._of_clusters, part, self.parts * number + place, random.Random(rng.random()) if place else rng)
+            for place, part in enumerate(examples)
+        ]
+        return _BatchesInParts(makes, [batches_in_a_round(part, self.batch) for part in examples])
+
+    def _of_clusters(self, examples: Sequence[RetrieverExample], part: int, rng: random.Random) -> Batches:
+        return cluster_batches(examples, self.clusters(part), self.batch, rng)
+
+    def _split(self, examples: list[RetrieverExample], rng: random.Random) -> Batches:
+        """The examples of each part, as many in every round; those of a passage are spread over the parts."""
+        if self.parts == 1:
+            return [examples]
+        parts: Batches = [[] for _ in range(self.parts)]
+        groups: dict[str | PassageKey, list[RetrieverExample]] = defaultdict(list)
+        for example in examples:
+            groups[example.passage].append(example)
+        by_size = sorted(groups.values(), key=len, reverse=True)
+        in_turn = (example for group in by_size for example in rng.sample(group, len(group)))
+        for place, example in enumerate(in_turn):
+            parts[place % self.parts].append(example)
+        return [part for part in parts if part]
+
+
+class _BatchesInParts(Sequence[list[RetrieverExample]]):
+    """Batches of several parts, of which each is made when its first batch is asked for, by the model as it then is."""
+
+    def __init__(self, makes: Sequence[Callable[[], Batches]], counts: Sequence[int]) -> None:
+        self._makes, self._ends = makes, list(accumulate(counts))
+        self._made: dict[int, Batches] = {}
+
+    def __len__(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    def __getitem__(self, number: Any) -> Any:
+        place = range(len(self))[number]
+        part = bisect_right(self._ends, place)
+        if part not in self._made:
+            self._made[part] = self._makes[part]()
+        return self._made[part][place - self._ends[part]]
 
 
 def _by_passage(examples: Iterable[RetrieverExample], rng: random.Random) -> Batches:
@@ -151,7 +198,7 @@ def _shuffled(rows: Batches, rng: random.Random) -> Batches:
 
 @dataclass(frozen=True, slots=True)
 class PassageClusters:
-    """The clusters of a run's ``passages``, made anew every ``interval`` rounds from what ``encode`` gives at that time.
+    """The clusters of a run's ``passages``, made anew every ``interval`` parts of rounds from what ``encode`` gives then.
 
     ``encode`` returns vectors ``[passages, D]``. Clusters are kept in ``folder``, where a run that resumes in the middle of
     a round reads them: its model has changed since they were made.
@@ -164,8 +211,8 @@ class PassageClusters:
     seed: int
     folder: Path
 
-    def of_round(self, number: int) -> Mapping[PassageKey, int]:
-        """The cluster of each passage in a round."""
+    def of_part(self, number: int) -> Mapping[PassageKey, int]:
+        """The cluster of each passage in a part of a round."""
         return dict(zip(self.passages, self._assignments(number // self.interval).tolist(), strict=True))
 
     def _assignments(self, clustering: int) -> NDArray[np.int32]:

@@ -190,11 +190,12 @@ def _examples(
         passages=passages,
         encode=partial(passage_vectors, folder, model, uses_bf16(recipe.optimiser.precision)),
         number=number,
-        interval=recipe.cluster_epochs,
+        interval=max(1, round(recipe.cluster_epochs)),
         seed=recipe.seed,
         folder=checkpoints_of(out),
     )
-    return RetrieverRounds(recipe.batches, recipe.epochs, batch, recipe.seed, pool.draw, clusters.of_round), number
+    parts = max(1, round(1 / recipe.cluster_epochs))
+    return RetrieverRounds(recipe.batches, recipe.epochs, batch, recipe.seed, pool.draw, clusters.of_part, parts), number
 
 
 def _cluster_count(recipe: RetrieverRecipe, pairs: int, passages: int) -> int:
