@@ -276,6 +276,16 @@ def factors(axes: Axes) -> None:
     axes.set(xlabel="exact match (%) after 120 steps, with its standard error", xlim=(0, 60))
 
 
+def capacity(axes: Axes) -> None:
+    row = read("capacity/costs.json")["collections"][-1]
+    names = {"vectors": ("passages.npy", "sentences.npy"), "words": ("passages.words.npy", "sentences.words.npy"),
+             "texts, places and names": ("documents.db",), "numbers": ("passage_ids.npy", "sentence_ids.npy",
+             "sentence_rows.npy")}  # fmt: skip
+    sizes = [sum(row["bytes"][file] for file in files) / row["passages"] for files in names.values()]
+    bars(axes, list(names), sizes, [OURS] * len(names), "{:,.0f}")
+    axes.set(xlabel=f"bytes a passage, of {row['passages']:,} passages", xlim=(0, 2600))
+
+
 def faults(axes: Axes) -> None:
     classes = read("faults/classes.json")["classes"]
     shares = {
@@ -365,6 +375,7 @@ PLOTS: dict[str, tuple[Callable[[Axes], None], float]] = {
     "models": (architectures, 4.4),
     "lora": (factors, 2.0),
     "faults": (faults, 5.4),
+    "capacity": (capacity, 2.0),
     "serving": (serving, 2.4),
     "chat": (follow_ups, 1.8),
     "papers": (published_gains, 4.0),

@@ -55,6 +55,10 @@ NOT_RUN = {
         'oreqa ask "How tall is the tower?" --index kb --reranker cross-encoder/ms-marco-MiniLM-L6-v2',
     ),
     "needs the files of MRQA": ("oreqa data NewsQA.jsonl.gz",),
+    "needs a sample of a large collection": (
+        "oreqa index docs/part --index sample",
+        "oreqa plan --passages 5e6 --index sample",
+    ),
     "needs Slurm": (
         'sbatch --wait --array=1-32 --wrap \'oreqa index "$(sed -n ${SLURM_ARRAY_TASK_ID}p folders.txt)" '
         "--index shards/$SLURM_ARRAY_TASK_ID'",

@@ -191,6 +191,7 @@ def test_every_command_without_training_sends_nothing(
         ("doctor", "--index", kb),
         ("remove", "octopus.md", "--index", kb),
         ("merge", kb, "--index", out / "merged"),
+        ("plan", "--passages", "1e6"),
     )
     writing = [(*words, "--out", place[words]) for words in written]
     record = run(stranger, ("index", library, "--index", kb, *model))

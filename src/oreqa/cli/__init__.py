@@ -33,6 +33,7 @@ def __getattr__(name: str) -> Any:
         mine,
         models,
         open,
+        plan,
         remove,
         search,
         serve,

@@ -50,6 +50,7 @@ _KEEPING_NOTHING = (
     "test",
     "remove",
     "open",
+    "plan",
 )
 """Commands that begin anew when they are run again."""
 

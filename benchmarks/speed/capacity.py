@@ -1,0 +1,145 @@
+"""The constants of ``oreqa plan``: bytes a passage by file, encoding, writing, searching and publishing, at several sizes.
+
+Run:  python benchmarks/speed/capacity.py --data ../shared/data --work runs/capacity     (a quarter of an hour on two cores)
+
+Texts are real paragraphs of 200 to 1,000 characters. Vectors are random, as encoding takes long and all else costs the same;
+what the encoder costs is measured by itself. Times are seconds of one core: the processor time of a process of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.append(str(Path(__file__).parents[1]))
+
+SIZES = (2_000, 8_000, 32_000)
+ENCODED = 512
+QUESTIONS = 60
+UPDATES = 5
+
+
+def draw_vectors() -> None:
+    """Let the encoder draw random unit vectors."""
+    from oreqa.models.encoder.encoder import Encoder
+    from oreqa.progress import no_progress
+
+    rng = np.random.default_rng(0)
+
+    def encode_passages(self: Encoder, passages: Any, progress: Any = no_progress) -> Any:
+        rows = [rng.standard_normal((1 + len(spans), 384)).astype(np.float32) for _, _, spans in passages]
+        return [matrix / np.linalg.norm(matrix, axis=1, keepdims=True) for matrix in rows]
+
+    setattr(Encoder, "encode_passages", encode_passages)  # noqa: B010
+
+
+def texts(options: argparse.Namespace) -> list[str]:
+    from support.paragraphs import paragraph_texts
+
+    return paragraph_texts(options.data, options.size)
+
+
+def bytes_by_file(index: Path) -> dict[str, int]:
+    """Bytes of the newest generation by the name of the file."""
+    sizes: dict[str, int] = defaultdict(int)
+    for file in max(index.glob("search-*")).rglob("*"):
+        if file.is_file():
+            sizes[file.name] += file.stat().st_size
+    return dict(sorted(sizes.items()))
+
+
+def build(options: argparse.Namespace) -> dict[str, object]:
+    from oreqa import Document, index_documents
+
+    draw_vectors()
+    documents = [Document(f"text-{number}", "", text) for number, text in enumerate(texts(options))]
+    shutil.rmtree(options.index, ignore_errors=True)
+    begun = time.process_time()
+    index_documents(options.index, documents)
+    seconds = time.process_time() - begun
+    return {"characters": sum(len(each.text) for each in documents), "build": seconds, "bytes": bytes_by_file(options.index)}
+
+
+def search(options: argparse.Namespace) -> dict[str, object]:
+    from oreqa import Index
+
+    questions = [text[40:110] for text in texts(options)[:: max(1, options.size // QUESTIONS)]][:QUESTIONS]
+    seconds = []
+    with Index.open(options.index) as index:
+        for question in (*questions[:5], *questions):
+            begun = time.process_time()
+            index.search(question, 10)
+            seconds.append(time.process_time() - begun)
+        counts = index.counts()
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    return {**counts, "search": float(np.median(seconds[5:])), "memory": int(status["RssAnon"].split()[0]) * 1024}
+
+
+def update(options: argparse.Namespace) -> dict[str, object]:
+    from oreqa import Document, index_documents
+
+    index_documents(options.index, [])
+    seconds = []
+    for number in range(UPDATES):
+        begun = time.process_time()
+        index_documents(options.index, Document("text-0", "", f"The version {number} of it is the newest one."))
+        seconds.append(time.process_time() - begun)
+    return {"update": float(np.median(seconds))}
+
+
+def encode(options: argparse.Namespace) -> dict[str, object]:
+    from oreqa import Document, index_documents
+
+    documents = [Document(f"text-{number}", "", text) for number, text in enumerate(texts(options))]
+    index_documents(options.index, "a warm encoder")
+    begun = time.process_time()
+    report = index_documents(options.index, documents)
+    return {"passages": report.encoded, "encode": time.process_time() - begun}
+
+
+def run(part: str, options: argparse.Namespace, size: int) -> dict[str, Any]:
+    """One part in a process of its own, on one core."""
+    index = options.work.absolute() / (f"{size}" if part != "encode" else "encoded")
+    command = [sys.executable, __file__, "--data", str(options.data.absolute()), "--part", part, "--size", str(size)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    out = subprocess.run(
+        [*command, "--index", str(index)], env=environment, check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
+    row: dict[str, Any] = json.loads(out.splitlines()[-1])
+    return row
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--work", type=Path, default=Path("runs/capacity"))
+    parser.add_argument("--part", help=argparse.SUPPRESS)
+    parser.add_argument("--size", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--index", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.part:
+        print(json.dumps(globals()[options.part](options)))
+        return
+    from common import report
+
+    from oreqa.models.graph.precision import chosen_precision
+
+    shutil.rmtree(options.work / "encoded", ignore_errors=True)
+    encoder = {**run("encode", options, ENCODED), "precision": chosen_precision()}
+    rows = [{key: value for part in (build, search, update) for key, value in run(part.__name__, options, size).items()}
+            for size in SIZES]  # fmt: skip
+    report("capacity/costs", {"encoder": encoder, "collections": rows})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,195 @@
+"""What an index of any size will take: disk, memory, time and money, by costs that were measured on small ones."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections import Counter
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from oreqa.arguments import as_index_folder
+from oreqa.errors import InputError
+from oreqa.index.codes import code_type
+from oreqa.index.generations import read_manifest, require_generation
+from oreqa.index.store import open_documents
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What a passage costs: bytes on the disk, bytes of memory, and seconds of a core. ``base_`` is what any index costs."""
+
+    characters: float
+    sentences: float
+    """What a passage has of them."""
+    vector: int
+    """Bytes of a vector, of which a passage and each of its sentences has one."""
+    documents: float
+    """Bytes of texts, places and names."""
+    words: float
+    """Bytes of the words of a passage and of its sentences."""
+    base_memory: float
+    memory: float
+    """Bytes that a search holds for itself."""
+    encode: float
+    write: float
+    """Seconds to read, split and write."""
+    base_search: float
+    search: float
+    base_update: float
+    update: float
+    """Seconds to publish the change of one document, without the start of the process and encoding."""
+
+    @property
+    def vectors(self) -> float:
+        """Bytes of the vectors of a passage and its sentences, and of the numbers of these."""
+        return (1 + self.sentences) * (self.vector + 8) + 4 * self.sentences
+
+    @property
+    def disk(self) -> float:
+        """Bytes of a passage on the disk."""
+        return self.documents + self.vectors + self.words
+
+
+MEASURED = Costs(
+    characters=611,
+    sentences=4.6,
+    vector=code_type(384).itemsize,
+    documents=1160,
+    words=1330,
+    base_memory=6.64e7,
+    memory=159,
+    encode=0.01254,
+    write=0.00136,
+    base_search=0.0136,
+    search=5.05e-7,
+    base_update=0.41,
+    update=1.74e-5,
+)
+"""As benchmarks/speed/capacity.py measured them on paragraphs; results/capacity/costs.json has its figures."""
+
+_FEWEST = 500
+"""Passages that an index must have for its bytes to tell those of a larger one."""
+
+CORE_HOUR = 0.04
+"""Dollars that an hour of a core is assumed to cost, with 4 GB of memory."""
+
+HOURS_A_MONTH = 730
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A machine of so many cores, with so many bytes of memory."""
+
+    cores: int
+    memory: float
+
+    def __str__(self) -> str:
+        return f"{self.cores} {'core' if self.cores == 1 else 'cores'} and {self.memory / 1e9:,.0f} GB"
+
+
+def this_machine() -> Machine:
+    """The machine that this runs on."""
+    try:
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # a system that does not tell
+        memory = 16_000_000_000
+    return Machine(os.cpu_count() or 1, float(memory))
+
+
+def parse_machine(text: str) -> Machine:
+    """A machine written as ``16c64g``: cores and GB. Raises InputError for anything else.
+
+    Examples:
+        >>> print(parse_machine("16c64g"))
+        16 cores and 64 GB
+    """
+    match = re.fullmatch(r"([1-9]\d{0,4})c([1-9]\d{0,5})gb?", text.strip().lower())
+    if match is None:
+        raise InputError(f"{text!r} is no machine: write its cores and its GB of memory, as 16c64g")
+    return Machine(int(match[1]), 1e9 * int(match[2]))
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What an index of so many ``passages`` takes on a ``machine``: bytes, seconds, and dollars.
+
+    ``disk`` is one state of the index, ``room`` what the disk must have for an update, which writes the next one beside it.
+    ``memory`` is what a search holds, ``warm`` what each reads of the disk, which should fit into memory beside that;
+    ``machines`` are as many as have room for both. ``encode`` and ``write`` are seconds of a core, ``build`` those of the
+    machine; ``search`` and ``update`` are those of one question, and of one changed document.
+    """
+
+    passages: int
+    machine: Machine
+    costs: Costs
+    disk: float
+    room: float
+    memory: float
+    warm: float
+    encode: float
+    write: float
+    build: float
+    search: float
+    update: float
+    machines: int
+    build_dollars: float
+    month_dollars: float
+
+
+def plan(passages: int, machine: Machine, costs: Costs = MEASURED) -> Plan:
+    """Foretell what an index of so many passages takes.
+
+    Examples:
+        >>> plan(1_000_000, parse_machine("16c64g")).machines
+        1
+    """
+    disk, memory = passages * costs.disk, costs.base_memory + passages * costs.memory
+    warm = passages * (costs.vector + costs.words)
+    encode, write = passages * costs.encode, passages * costs.write
+    machines = max(1, math.ceil((memory + warm) / machine.memory))
+    return Plan(
+        passages=passages,
+        machine=machine,
+        costs=costs,
+        disk=disk,
+        room=disk + passages * costs.documents,
+        memory=memory,
+        warm=warm,
+        encode=encode,
+        write=write,
+        build=encode / machine.cores + write,
+        search=costs.base_search + passages * costs.search,
+        update=costs.base_update + passages * costs.update,
+        machines=machines,
+        build_dollars=(encode + write) / 3600 * CORE_HOUR,
+        month_dollars=machines * machine.cores * HOURS_A_MONTH * CORE_HOUR,
+    )
+
+
+def costs_of(folder: str | Path) -> tuple[int, Costs]:
+    """The number of passages of an index, and the measured costs with what a passage takes there on the disk.
+
+    Longer passages take longer to encode. Raises IndexStateError if there is no index, InputError if it is too small.
+    """
+    generation = require_generation(as_index_folder(folder))
+    with closing(open_documents(generation)) as database:
+        query = "SELECT COUNT(*), AVG(LENGTH(text)), (SELECT COUNT(*) FROM sentences) FROM passages"
+        passages, characters, sentences = database.execute(query).fetchone()
+    if passages < _FEWEST:
+        raise InputError(f"{folder}: it has {passages:,} passages, and {_FEWEST:,} are needed to tell; leave --index out")
+    sizes: Counter[str] = Counter()
+    for name, row in read_manifest(generation).items():
+        sizes[name.rpartition("/")[2]] += row["bytes"]
+    of_passage = replace(
+        MEASURED,
+        characters=characters,
+        sentences=sentences / passages,
+        vector=round((sizes["passages.npy"] + sizes["sentences.npy"]) / (passages + sentences)),
+        documents=sum(size for name, size in sizes.items() if name.endswith(".db")) / passages,
+        words=sum(size for name, size in sizes.items() if name.endswith(".words.npy")) / passages,
+        encode=MEASURED.encode * characters / MEASURED.characters,
+    )
+    return passages, of_passage
