@@ -61,6 +61,15 @@ def test_the_sentence_has_the_answer_marked_and_its_source() -> None:
     assert page.text.count("An octopus has three hearts.") == 1
 
 
+def test_all_spans_are_marked_and_nothing_else() -> None:
+    text = "It speaks TLS and <b>SSH</b>."
+    spans = tuple(Piece(name, 10 + text.index(name), 13 + text.index(name)) for name in ("TLS", "SSH"))
+    page = page_of(answer_in(text, "SSH", spans=spans))
+    assert page.marked == "TLSSSH"
+    assert page.text.startswith("TLS, SSH")
+    assert text in page.text
+
+
 def test_a_sentence_that_is_the_answer_stands_once() -> None:
     assert page_of(answer_in("Bees dance.", "Bees dance.")).text.count("Bees dance.") == 1
 

@@ -131,7 +131,14 @@ VERSIONS: dict[str, dict[str, tuple[str, ...]]] = {
 }
 """The same for versions.jsonl, with a folder a package."""
 
-EVERY = COLLECTIONS | LISTS | FRESH | HOWTO | COMPUTED | VERSIONS
+SEVERAL: dict[str, dict[str, tuple[str, ...]]] = {
+    "board": {"gnugo": ("usr/share/doc/gnugo/html/gnugo_[0-9]*.html",)},
+    "routing": {"bird2-doc": ("usr/share/doc/bird2/bird-[1-7].html",)},
+    "tunnel": {"stunnel4": ("usr/share/doc/stunnel4/stunnel.html",)},
+}
+"""The same for several-tuning.jsonl and several-reporting.jsonl."""
+
+EVERY = COLLECTIONS | LISTS | FRESH | HOWTO | COMPUTED | VERSIONS | SEVERAL
 
 
 def lay_out(name: str, work: Path) -> Path:

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from oreqa.as_json import place_json, scores_json, stretch_json
-from oreqa.core import Passage, Sentence, shown
+from oreqa.core import Passage, Range, Sentence, shown
 from oreqa.notebook import answer_html
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A run of sentences, items or lines of a document: ``document.text[start:end] == text``.
+    """A run of sentences, items or lines of a document, or a span: ``document.text[start:end] == text``.
 
-    ``cut`` says that text between it and the piece before was left out.
+    ``cut`` says that text between it and the piece of a block before was left out.
     """
 
     text: str
@@ -104,8 +104,9 @@ class Answer:
     models that found it are not calibrated.
 
     Offsets are characters of the document's text: ``document.text[start:end] == text``. ``scores`` holds those of the search
-    and of the models, by names that ``SCORE_MEANINGS`` explains. ``block`` is what answers as a whole, sentence included;
-    None where the reader does not know blocks. The ``form`` says whether the text or the block answers, or that the text was
+    and of the models, by names that ``SCORE_MEANINGS`` explains. ``spans`` are all that answer, in the passage's order, if
+    the question asks for several things; else none. ``block`` is what answers as a whole, sentence included; None where the
+    reader does not know blocks. The ``form`` says whether the text or the block answers, or that the text was
     computed: ``computation`` says how, the sentence is a row that proves it, and of a count ``start`` and ``end`` are those
     of the first row. ``newer`` is the key of a newer version of the document that says otherwise, ``contradicted_by`` that
     of another document that does; empty without. ``set_by_you`` says that no model found it: a mark of the index has it as
@@ -135,17 +136,28 @@ class Answer:
     newer: str = ""
     contradicted_by: str = ""
     set_by_you: bool = False
+    spans: tuple[Piece, ...] = ()
 
     def __str__(self) -> str:
         if self.form == "block" and self.block:
             return f"{self.block.text} ({self._sure()})\n  {self.passage.address(self.start)}"
         sentence = [] if self.text == self.sentence.text else [shown(self.sentence.text)]
-        lines = [f"{shown(self.text)} ({self._sure()})", *sentence, self.passage.address(self.start)]
+        lines = [f"{shown(self.whole_text)} ({self._sure()})", *sentence, self.passage.address(self.start)]
         return "\n  ".join(lines)
 
     def __repr__(self) -> str:
         place = self.passage.address(self.start)
-        return f"Answer({shown(self.text)!r}, {self._sure()}, {shown(self.sentence.text)!r}, {place!r})"
+        return f"Answer({shown(self.whole_text)!r}, {self._sure()}, {shown(self.sentence.text)!r}, {place!r})"
+
+    @property
+    def whole_text(self) -> str:
+        """The text, or the texts of all spans with commas between."""
+        return ", ".join(span.text for span in self.spans) or self.text
+
+    @property
+    def marked(self) -> list[Range]:
+        """The characters of the document that are marked: those of all spans, or of the text."""
+        return [(span.start, span.end) for span in self.spans] or [(self.start, self.end)]
 
     @property
     def certainty(self) -> str:
@@ -178,6 +190,7 @@ class Answer:
             "text": self.text,
             "start": self.start,
             "end": self.end,
+            "spans": [{"text": span.text, "start": span.start, "end": span.end} for span in self.spans],
             "confidence": None if self.confidence is None else round(self.confidence, 4),
             "certainty": self.certainty,
             "score": round(self.score, 4),

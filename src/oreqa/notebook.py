@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from oreqa.core import Range
 from oreqa.visible import visible
 
 _BOX = "margin:.5em 0;padding:.1em 0 .1em .8em;border-left:3px solid rgba(128,128,128,.45);max-width:60em;line-height:1.5"
@@ -23,17 +24,19 @@ _ROWS = 3
 def answer_html(answer: Mapping[str, Any], sure: str, source: str, notes: Sequence[str] = ()) -> str:
     """An ``Answer.to_dict()`` with how ``sure`` it is, its ``source`` and ``notes``; sentence or block has it marked."""
     block, computation, sentence = answer["block"], answer["computation"], answer["sentence"]
+    marks = [(span["start"], span["end"]) for span in answer["spans"]] or [(answer["start"], answer["end"])]
+    text = ", ".join(span["text"] for span in answer["spans"]) or answer["text"]
     parts: list[str] = []
     if answer["form"] == "block" and block:
-        parts = [_small(sure), *_pieces(block["pieces"], answer["start"], answer["end"])]
+        parts = [_small(sure), *_pieces(block["pieces"], marks)]
     else:
-        parts = [f'<div dir="auto"><b>{_escaped(answer["text"])}</b> <span style="{_SMALL}">{_escaped(sure)}</span></div>']
+        parts = [f'<div dir="auto"><b>{_escaped(text)}</b> <span style="{_SMALL}">{_escaped(sure)}</span></div>']
     if computation:
         parts += [_text(row["text"]) for row in computation["rows"][:_ROWS]]
         left = len(computation["rows"]) - _ROWS
         parts += [_small(f"and {left:,} more")] if left > 0 else []
     elif answer["form"] != "block" and answer["text"] != sentence["text"]:
-        parts.append(_marked(sentence, answer["start"], answer["end"]))
+        parts.append(_marked(sentence, marks))
     title = " > ".join(filter(None, (answer["title"], answer["heading"])))
     parts.append(_small(source, title))
     parts += [_small(note) for note in notes]
@@ -65,24 +68,27 @@ def _text(text: str) -> str:
     return f'<div dir="auto">{_escaped(text)}</div>'
 
 
-def _marked(stretch: Mapping[str, Any], start: int, end: int, style: str = "") -> str:
-    """A stretch of a document in which the characters from ``start`` to ``end`` of the document are marked."""
+def _marked(stretch: Mapping[str, Any], marks: Sequence[Range], style: str = "") -> str:
+    """A stretch of a document in which ``marks``, characters of the document in order, are marked."""
     text: str = stretch["text"]
-    first, last = max(0, start - stretch["start"]), min(len(text), end - stretch["start"])
-    inner = _escaped(text, lines=bool(style))
-    if first < last:
-        before, answer, after = (_escaped(part, bool(style)) for part in (text[:first], text[first:last], text[last:]))
-        inner = f'{before}<mark style="{_MARK}">{answer}</mark>{after}'
+    parts, end = list[str](), 0
+    for mark in marks:
+        first, last = (min(len(text), max(end, place - stretch["start"])) for place in mark)
+        if first < last:
+            parts.append(_escaped(text[end:first], bool(style)))
+            parts.append(f'<mark style="{_MARK}">{_escaped(text[first:last], bool(style))}</mark>')
+            end = last
+    parts.append(_escaped(text[end:], bool(style)))
     styled = f' style="{style}"' if style else ""
-    return f'<div dir="auto"{styled}>{inner}</div>'
+    return f'<div dir="auto"{styled}>{"".join(parts)}</div>'
 
 
-def _pieces(pieces: Sequence[Mapping[str, Any]], start: int, end: int) -> Iterator[str]:
+def _pieces(pieces: Sequence[Mapping[str, Any]], marks: Sequence[Range]) -> Iterator[str]:
     """The pieces of a block, with [...] where text between them was left out."""
     for piece in pieces:
         if piece["cut"]:
             yield _small("[...]")
-        yield _marked(piece, start, end, _PREFORMATTED)
+        yield _marked(piece, marks, _PREFORMATTED)
 
 
 def _escaped(text: str, lines: bool = True) -> str:

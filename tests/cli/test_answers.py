@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import replace
 
 from rich.console import Console
 
@@ -38,6 +39,28 @@ def test_a_block_with_what_it_leaves_out() -> None:
             {"text": "2. Press Q.", "start": 21, "end": 32, "cut": True},
         ],
     }
+
+
+def test_all_spans_of_an_answer_are_named_and_marked() -> None:
+    text = "It speaks TLS and SSH. So does QUIC."
+    sentences = (Sentence("It speaks TLS and SSH.", 5, 27), Sentence("So does QUIC.", 28, 41))
+    passage = Passage("a.md", "", "", text, 5, 41, sentences)
+    spans = tuple(Piece(name, 5 + text.index(name), 5 + text.index(name) + len(name)) for name in ("TLS", "SSH", "QUIC"))
+    answer = Answer("SSH", spans[1].start, spans[1].end, 0.5, sentences[0], passage, 1.0, {}, spans=spans)
+    for whole in (True, False):
+        file = io.StringIO()
+        Console(file=file, force_terminal=True, color_system="standard", width=60).print(render_answer(answer, whole))
+        shown = file.getvalue()
+        assert "TLS, SSH, QUIC" in shown.splitlines()[0]
+        assert len(re.findall(r"\x1b\[1;4m(?:TLS|SSH|QUIC)\x1b\[0m", shown)) == (3 if whole else 2)
+    block = AnswerBlock((Piece(sentences[0].text, 5, 27),), "text", 0.6)
+    file = io.StringIO()
+    console = Console(file=file, force_terminal=True, color_system="standard", width=60)
+    console.print(render_answer(replace(answer, block=block, form="block")))
+    assert len(re.findall(r"\x1b\[1;4m(?:TLS|SSH)\x1b\[0m", file.getvalue())) == 2
+    assert str(answer).startswith("TLS, SSH, QUIC (likely, 50%)")
+    assert answer.to_dict()["text"] == "SSH"
+    assert answer.to_dict()["spans"] == [{"text": s.text, "start": s.start, "end": s.end} for s in spans]
 
 
 def test_a_computed_answer_with_the_first_rows_that_prove_it() -> None:

@@ -150,6 +150,14 @@ def shared_passage(shop: Shop) -> None:
     assert shop.browser.texts(".also") == ["Also in this passage"]
 
 
+def several(shop: Shop) -> None:
+    water, days = shop.answer("care.md", "cold water"), shop.answer("care.md", "two days")
+    spans = [{name: row[name] for name in ("text", "start", "end")} for row in (water, days)]
+    shop.ask({**water, "spans": spans})
+    assert shop.browser.texts("article h2") == ["cold water, two days"]
+    assert shop.browser.texts("blockquote mark") == ["cold water", "two days"]
+
+
 def block(shop: Shop) -> None:
     row = shop.answer("care.md", "1. Lay out the sheet.\n2. Peg the corners.")
     pieces = [{"text": row["text"], "start": row["start"], "end": row["end"], "cut": True}]
@@ -251,8 +259,8 @@ def listed_keys(shop: Shop) -> None:
 
 
 STATES: list[Callable[[Shop], None]] = [
-    home, empty, filters, reading, answers, shared_passage, block, computed, none, guess, wrong, choosing, broken, busy, offline,
-    source, pages, contents, missing, explained, listed_keys,
+    home, empty, filters, reading, answers, shared_passage, several, block, computed, none, guess, wrong, choosing, broken, busy,
+    offline, source, pages, contents, missing, explained, listed_keys,
 ]  # fmt: skip
 
 

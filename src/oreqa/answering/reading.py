@@ -19,6 +19,7 @@ from oreqa.answering.combining import (
     sentence_features,
     span_features,
 )
+from oreqa.answering.several import with_several
 from oreqa.answering.versions import COMPARED_ANSWERS, HEAD, Origin, current_first
 from oreqa.arrays import Floats
 from oreqa.core import Hit, Passage, Range, Span
@@ -203,7 +204,8 @@ def best_answers(
         whole = bool(reading.odds) and asks_for_block(question)
         best = scored_blocks(scored, ranking, reading.odds, combination) if whole else scored
         compared = span_answers(best, ranking, max(k, COMPARED_ANSWERS), calibration)
-        answers = current_first(question, compared, _origins(ranking, snapshot))[:k]
+        current = current_first(question, compared, _origins(ranking, snapshot))
+        answers = with_several(question, current, ranking, reading.spans)[:k]
         replies.append(with_blocks(answers, ranking, reading.odds, snapshot, "block" if whole else "text"))
     return replies
 

@@ -41,7 +41,7 @@ def render_answer(answer: Answer, whole: bool = True, note: str = "", styled: bo
     source = source_line(passage, answer.start, 5)
     marks = [Indented(Text(mark, "yellow"), 5) for mark in (*_marks(answer), *([note] if note else []))]
     head = Table.grid(padding=(0, 1))
-    head.add_row(sure, Text(one_line(answer.text), "bold"))
+    head.add_row(sure, Text(one_line(answer.whole_text), "bold"))
     if answer.form == "block":
         blocks = (Indented(text, 5) for text in _block_texts(answer))
         return Group(sure if styled else head, *blocks, source, *marks, "")
@@ -50,14 +50,21 @@ def render_answer(answer: Answer, whole: bool = True, note: str = "", styled: bo
     parts: list[RenderableType] = [head]
     if not whole and answer.text != sentence.text:
         text = Text(visible(passage.text, lines=True))
-        text.stylize("bold underline", answer.start - passage.start, answer.end - passage.start)
+        _mark_spans(text, answer, passage.start, "bold underline")
         parts.append(Indented(unwrapped(text, sentence.start - passage.start, sentence.end - passage.start), 5))
     if whole and (len(passage.sentences) > 1 or answer.text != sentence.text):
         text = Text(visible(passage.text, lines=True), style="dim")
         text.stylize("not dim", sentence.start - passage.start, sentence.end - passage.start)
-        text.stylize("not dim bold underline", answer.start - passage.start, answer.end - passage.start)
+        _mark_spans(text, answer, passage.start, "not dim bold underline")
         parts.append(Indented(unwrapped(text), 5))
     return Group(*parts, source, *marks, "")
+
+
+def _mark_spans(text: Text, answer: Answer, offset: int, style: str) -> None:
+    """Mark what answers in a text that begins at the document's character ``offset``."""
+    for start, end in answer.marked:
+        if offset <= start < offset + len(text):
+            text.stylize(style, start - offset, end - offset)
 
 
 def _marks(answer: Answer) -> Iterator[str]:
@@ -111,8 +118,7 @@ def _block_texts(answer: Answer) -> Iterator[Text]:
         if piece.cut:
             yield Text("[...]", "dim")
         text = Text(visible(piece.text, lines=True))
-        if piece.start <= answer.start < piece.end:
-            text.stylize("bold underline", answer.start - piece.start, answer.end - piece.start)
+        _mark_spans(text, answer, piece.start, "bold underline")
         yield unwrapped(text)
 
 

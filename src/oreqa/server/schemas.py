@@ -136,6 +136,7 @@ class AnswerRow(EvidenceRow):
     text: str
     start: int
     end: int
+    spans: list[StretchRow]
     confidence: float | None
     certainty: Literal["sure", "likely", "weak", "computed", "set by you", "not calibrated"]
     form: Literal["text", "block", "computed"]

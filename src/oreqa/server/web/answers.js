@@ -3,10 +3,10 @@
 import { copyButton } from "./copying.js";
 import { button, el, fill, link, respeltNotes } from "./dom.js";
 import { markButtons } from "./marks.js";
-import { certainty, characters, counted, cut, fileName, lastOf, placeOf, quoted } from "./text.js";
+import { certainty, characters, counted, cut, fileName, lastOf, placeOf, quoted, said } from "./text.js";
 
-const SHOWN_ROWS = 5; // of a table, that are shown at once
-const LONG = 100; // characters of an answer that is no headline
+const SHOWN_ROWS = 5; // of a table, at once
+const LONG = 100; // characters of what is no headline
 
 export function replyNodes(reply, actions) {
 	return [
@@ -30,7 +30,7 @@ const group = ([first, ...others], reply, actions) => el("div", { class: "group"
 /** An answer. Keys press what has them as its data-key, in the article with the focus. */
 function answerNode(answer, reply, actions, evidence) {
 	const id = `answer-${answer.id}`;
-	const text = answer.form === "block" ? lastOf(answer.heading) || answer.title || fileName(answer.document) : answer.text;
+	const text = answer.form === "block" ? lastOf(answer.heading) || answer.title || fileName(answer.document) : said(answer);
 	const says = (what, key) => key && el("p", { class: "warning" }, `${what} says otherwise: ${fileName(key)}`);
 	return el("article", { class: "answer", tabindex: -1, "aria-labelledby": id },
 		el("header",
@@ -48,22 +48,20 @@ function answerNode(answer, reply, actions, evidence) {
 				: button("Show", ({ currentTarget }) => actions.open(answer, currentTarget), { "data-key": "o" })));
 }
 
-/** What proves answers: their block, or sentences with a little text around. */
+/** What proves answers: their block, or sentences with some text around. */
 function proof(rows) {
 	const [{ passage, document, form, block }] = rows;
-	const marks = rows.filter((row) => row.text && (row.text !== row.sentence.text || rows.length > 1));
+	const marks = rows.filter((row) => row.text && (row.text !== row.sentence.text || rows.length > 1)).flatMap((row) => [row, ...row.spans]);
 	const isBlock = form === "block";
 	const parts = isBlock ? block.pieces : windows(rows);
-	return el("blockquote", { "data-kind": isBlock && block.kind, dir: "auto" }, parts.map((part) => {
-		const isInside = passage.start <= part.start && part.end <= passage.end;
-		const nodes = isInside
-			? quoted(passage, document, part.start, part.end, marks, isBlock ? null : rows.map((row) => row.sentence))
-			: part.text;
-		return el("p", part.cut && "… ", nodes, part.ends && " …");
-	}));
+	return el("blockquote", { "data-kind": isBlock && block.kind, dir: "auto" }, parts.map((part) => el("p", part.cut && "… ",
+		passage.start <= part.start && part.end <= passage.end
+			? quoted(passage, document, part.start, part.end, marks, !isBlock && rows.map((row) => row.sentence))
+			: part.text,
+		part.ends && " …")));
 }
 
-/** Sentences in their paragraphs. */
+/** Sentences in paragraphs. */
 function windows(rows) {
 	const parts = [];
 	for (const { passage, sentence } of [...rows].sort((a, b) => a.sentence.start - b.sentence.start)) {
@@ -81,9 +79,9 @@ function windows(rows) {
 
 function computed({ operation, column, rows, looked_at }) {
 	const what = operation !== "count" ? `The ${operation} ${column}` : column ? `The different values of ${column}` : "Counted";
-	const basis = operation === "latest" ? `${counted(looked_at, "heading")} of a change log` : `${counted(looked_at, "row")} of a table`;
+	const [unit, whole] = operation === "latest" ? ["heading", "change log"] : ["row", "table"];
 	return el("details", { open: rows.length <= SHOWN_ROWS },
-		el("summary", `${what} in ${basis}`),
+		el("summary", `${what} in ${counted(looked_at, unit)} of a ${whole}`),
 		el("ul", rows.map((row) => el("li", { dir: "auto" }, `${row.text} (${fileName(row.document)})`))));
 }
 

@@ -1,7 +1,7 @@
 // Answers to take along: one with its source, or all of this tab.
 
 import { button, el } from "./dom.js";
-import { certainty } from "./text.js";
+import { certainty, said } from "./text.js";
 
 /** “Sentence” (title, page 12, link) */
 const citationOf = ({ citation, link, url }) => `${citation.replace(/\)$/, "")}, ${link ?? location.origin + url})`;
@@ -42,9 +42,6 @@ const plain = (text) => text.replace(/\s+/g, " ").replace(/[\\`*_[\]<>#|~]/g, "\
 
 export const asMarkdown = (replies) => replies.map((reply) => [
 	`## ${plain(reply.question)}`,
-	...reply.answers.map((answer) => {
-		const text = answer.form === "block" ? answer.block.pieces.map((piece) => piece.text).join("\n") : answer.text;
-		return `**${plain(text)}** (${certainty(answer)})\n\n> ${plain(citationOf(answer))}`;
-	}),
+	...reply.answers.map((answer) => `**${plain(said(answer))}** (${certainty(answer)})\n\n> ${plain(citationOf(answer))}`),
 	...(reply.answers.length ? [] : ["The documents may not answer this."]),
 ].join("\n\n")).join("\n\n") + "\n";

@@ -42,7 +42,7 @@ export function createSource(panel, { close, say }) {
 		const wanted = row && !row.computation ? row.text ?? row.sentence.text : "";
 		const passage = view.passages.find((each) => each.start <= start && end <= each.end);
 		if (!passage || !cut(passage.text, start - passage.start, end - passage.start).includes(wanted)) return null;
-		return row?.form === "block" ? row.block.pieces : [{ start, end }];
+		return row?.form === "block" ? row.block.pieces : [{ start, end }, ...(row?.spans ?? [])];
 	}
 
 	function head() {

@@ -29,7 +29,7 @@ export const unwrapped = (text, name) => (WRAPPED.test(name) ? text.replace(WRAP
 export function quoted(passage, name, from, to, marks, sentences) {
 	const text = unwrapped(passage.text, name);
 	const within = (ranges, place) => ranges.some(({ start, end }) => start <= place && place < end);
-	const edges = [...marks, ...(sentences ?? [])].flatMap(({ start, end }) => [start, end]).filter((edge) => from < edge && edge < to);
+	const edges = [...marks, ...(sentences || [])].flatMap(({ start, end }) => [start, end]).filter((edge) => from < edge && edge < to);
 	const places = [from, ...new Set(edges), to].sort((a, b) => a - b);
 	return places.slice(0, -1).map((place, n) => {
 		const piece = cut(text, place - passage.start, places[n + 1] - passage.start);
@@ -44,6 +44,9 @@ export const counted = (number, noun) => `${number.toLocaleString("en")} ${noun}
 export const percent = (share) => `${Math.floor(100 * share + 1e-9)}%`;
 
 export const certainty = ({ certainty: word, confidence }) => (confidence == null ? word : `${word}, ${percent(confidence)}`);
+
+export const said = ({ form, block, spans, text }) =>
+	(form === "block" ? block.pieces : spans).map((row) => row.text).join(form === "block" ? "\n" : ", ") || text;
 
 export const sentenceCase = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");
 

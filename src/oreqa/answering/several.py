@@ -1,0 +1,62 @@
+"""All spans of an answer that is several: "Which three protocols are supported?".
+
+The reader's pass is the only one. Beside the best span of a passage, the next ones that do not overlap answer, too, and of
+what lists several things each item is a span. No head that was trained on questions with several answers did better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from oreqa.answer import Answer, Piece
+from oreqa.core import Hit, Range, Span
+from oreqa.text.several import asked_number, asks_for_several, listed_items
+
+SPANS_MARGIN, NUMBERED_MARGIN = 4.0, 8.0
+"""How far the log-probability of a span may lie below the answer's; the second where the question says how many it asks for,
+until there are as many."""
+
+MOST_SPANS = 10
+"""The most spans of an answer."""
+
+
+def with_several(question: str, answers: Sequence[Answer], hits: Sequence[Hit], spans: Sequence[Span]) -> list[Answer]:
+    """The answers with all their spans, if the question asks for several; those among a better one's spans are left out.
+
+    ``spans`` were read in the ``hits``.
+    """
+    if not asks_for_several(question):
+        return list(answers)
+    number = asked_number(question)
+    complete: list[Answer] = []
+    for answer in answers:
+        passage = answer.passage
+        before = (span for better in complete if better.passage is passage for span in better.spans)
+        if any(span.start < answer.end and answer.start < span.end for span in before):
+            continue
+        best = answer.start - passage.start, answer.end - passage.start
+        of_passage = [span for span in spans if hits[span.passage_number].passage is passage]
+        ranges = several_ranges(passage.text, best, of_passage, number)
+        pieces = tuple(Piece(passage.text[s:e], passage.start + s, passage.start + e) for s, e in ranges)
+        complete.append(replace(answer, spans=pieces if len(pieces) > 1 else ()))
+    return complete
+
+
+def several_ranges(text: str, best: Range, spans: Sequence[Span], number: int | None) -> list[Range]:
+    """Where all answers stand in a passage's ``text``, in its order: the items of its ``best`` span, and those of the other
+    spans, until there are as many as the question asks for, if it says a ``number``."""
+    scores = {(span.start, span.end): span.score for span in sorted(spans, key=lambda span: span.score)}
+    lowest = scores.get(best, max(scores.values(), default=0.0)) - (SPANS_MARGIN if number is None else NUMBERED_MARGIN)
+    taken, items = [best], _items(text, best)
+    for start, end in sorted(scores, key=lambda place: -scores[place]):
+        if scores[start, end] < lowest or len(items) >= (number or MOST_SPANS):
+            break
+        if all(end <= first or last <= start for first, last in taken):
+            taken.append((start, end))
+            items += _items(text, (start, end))
+    return sorted(items)[:MOST_SPANS]
+
+
+def _items(text: str, span: Range) -> list[Range]:
+    return [(span[0] + start, span[0] + end) for start, end in listed_items(text[slice(*span)])]

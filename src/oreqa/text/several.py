@@ -1,0 +1,90 @@
+"""Questions that ask for several things, how many they ask for, and the items of what lists them in a sentence."""
+
+from __future__ import annotations
+
+import re
+
+from oreqa.core import Range
+
+_NUMBERS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
+_NUMBER = rf"(?:{'|'.join(_NUMBERS)}|[2-9]|10)"
+
+_NO_NOUN = (
+    "was|is|does|has|this|its|his|always|perhaps|less|across|as|plus|makes|takes|goes|comes|gives|happens|belongs|becomes"
+    "|means|says|tells|wins|dies|keeps|lets|allows|brings|stops|starts|provides|contains|includes|describes|determines"
+    "|series|news|gas|bus|bias|alias|canvas|lens"
+)
+"""Words that end as plurals do, and are none."""
+
+_PLURAL = rf"(?!(?:{_NO_NOUN})\b)(?:[\w-]{{2,}}(?<![sui])s|people|men|women|children|criteria|indices)\b(?!')"
+_ASKED_NUMBER = re.compile(
+    r"\b(?:which|what|who|whose|where|name|list|names of)(?: (?:are|were))?(?: all)?(?: (?:the|its|their|his|her|my))?"
+    rf"(?: (?:first|last|other|main))? ({_NUMBER}) (?!of\b|or\b|percent\b)(?:[\w'-]+ ){{0,3}}?{_PLURAL}",
+    re.IGNORECASE,
+)
+_VERB = r"(?:is|was|do|does|did|has|have|had|can|could|would|should)\b"
+_NO_OBJECT = r"(?! (?:the|a|an|is|has|it|its|his|her|their|my|your|up|out)\b)"
+_SEVERAL = re.compile(
+    rf"\b(?:which|what)(?: (?!{_VERB})[\w'-]+){{0,2}} (?!{_VERB}){_PLURAL}{_NO_OBJECT}"
+    r"|\b(?:who|what|which) (?:all|are|were)\b|\b(?:which|what) of the .{1,40} (?:are|were|have|do|did)\b"
+    rf"|\bnames of (?:the |all )?(?:[\w'-]+ ){{0,2}}?{_PLURAL}|^(?:name|list)\b(?! of\b)",
+    re.IGNORECASE,
+)
+_SINGLE = re.compile(
+    r"\b(?:called|named|known as|referred to as|stand for|made of|made up of|or|(?:which|what|one) of the two)\b"
+    r"|^\W*(?:\w+ )?how (?:many|much|long|old|far|often)\b",
+    re.IGNORECASE,
+)
+"""What asks for a name, an amount or one of two."""
+
+_BETWEEN = re.compile(
+    r"\([^()]*\)|(?P<gap>(?:[,;](?!(?<=\d,) \d{4}\b)(?:\s+(?:and|or|&|as well as))?|\s+(?:and|or|&|as well as))\s+)"
+)
+"""What stands between items, and brackets, in which there are none; the comma of a date is none."""
+
+_QUOTES = " \t\n\"'`‘’‚“”„«»"
+
+
+def asked_number(question: str) -> int | None:
+    """How many things a question asks for, up to ten; None if it does not say.
+
+    Examples:
+        >>> asked_number("Which three protocols are supported?"), asked_number("Who of the two men won?")
+        (3, None)
+    """
+    match = _ASKED_NUMBER.search(question)
+    return None if match is None or _SINGLE.search(question) else _NUMBERS.get(match[1].lower()) or int(match[1])
+
+
+def asks_for_several(question: str) -> bool:
+    """Whether a question asks for several things, by a number or a plural.
+
+    Examples:
+        >>> asks_for_several("Who were the founders?"), asks_for_several("Which port does it use?")
+        (True, False)
+        >>> asks_for_several("Which ports does it use?"), asks_for_several("What makes it fail?")
+        (True, False)
+    """
+    if _SINGLE.search(question):
+        return False
+    return bool(_ASKED_NUMBER.search(question) or _SEVERAL.search(question))
+
+
+def listed_items(text: str) -> list[Range]:
+    """Where the items stand that a text lists with commas, semicolons, "and" and "or"; all of it if it lists nothing.
+
+    Examples:
+        >>> text = "TLS, SSH and QUIC"
+        >>> [text[start:end] for start, end in listed_items(text)]
+        ['TLS', 'SSH', 'QUIC']
+    """
+    gaps = [match.span() for match in _BETWEEN.finditer(text) if match["gap"]]
+    places = [0, *(place for gap in gaps for place in gap), len(text)]
+    ranges = [_without_quotes(text, *item) for item in zip(places[::2], places[1::2], strict=True)] if gaps else []
+    return [(start, end) for start, end in ranges if start < end] or [(0, len(text))]
+
+
+def _without_quotes(text: str, start: int, end: int) -> Range:
+    """A stretch of a text without blanks and quotation marks around it: the reader's span may hold one of a pair."""
+    item = text[start:end]
+    return start + len(item) - len(item.lstrip(_QUOTES)), start + len(item.rstrip(_QUOTES))
