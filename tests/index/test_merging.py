@@ -136,7 +136,7 @@ def test_shards_with_a_history(shards: list[Path], library: Path, tiny: Path) ->
     assert_same(Path("kb"), Path("clean"))
     with Index.open("kb") as index:
         assert index.snapshot().word_numbers(["swordfish"]) == {"swordfish": None}
-        ids = index.snapshot().passage_ids.tolist()
+        ids = index.snapshot().engine.every().passage_ids.tolist()
         assert ids == sorted(set(ids))
 
 

@@ -52,6 +52,7 @@ def test_what_is_removed_leaves_no_copy_behind(tmp_path: Path, settings: Setting
     assert generation is not None
     data = (generation / DOCUMENTS).read_bytes()
     assert not [key for key in keys_of_all[::3] if key.encode() in data]
+    assert [path.name for path in (tmp_path / "kb").glob("search-*")] == [generation.name]
 
 
 def test_files_that_are_still_there_come_back(tmp_path: Path, library: Path, settings: Settings) -> None:
@@ -110,7 +111,7 @@ def test_an_interrupted_removal_removes_nothing(
 ) -> None:
     index_files(tmp_path / "kb", library, settings)
 
-    def interrupt(writer: IndexWriter) -> None:
+    def interrupt(writer: IndexWriter, forget: bool) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:

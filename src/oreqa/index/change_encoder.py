@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -12,9 +13,11 @@ from oreqa.errors import IndexStateError
 from oreqa.files import remove, write_json
 from oreqa.index import store
 from oreqa.index.current import existing_settings, name_write_errors, write_lock
+from oreqa.index.drafts import begin_draft, count_passages, shared_documents
 from oreqa.index.encodings import Encodings
 from oreqa.index.fitted import IndexFitted, read_index_fitted
 from oreqa.index.generations import (
+    CHANGES,
     DOCUMENTS,
     DRAFT,
     damage_message,
@@ -58,16 +61,20 @@ def change_encoder(
     encoder = Encoder(store.model_place(folder, str(model)), device=device, truncate_dim=existing.truncate_dim)
     with write_lock(folder), name_write_errors(folder):
         generation, draft = require_generation(folder), folder / DRAFT
-        if DOCUMENTS in damaged_files(generation):
-            raise IndexStateError(damage_message(generation / DOCUMENTS))
+        if lost := {DOCUMENTS, CHANGES}.intersection(damaged_files(generation)):
+            raise IndexStateError(damage_message(generation / lost.pop()))
         source = encoded and require_generation(encoded)
         damaged = damaged_files(source) if source else ()
         drop_draft(folder, for_next=True)
         draft.mkdir()
         try:
-            shutil.copyfile(generation / DOCUMENTS, draft / DOCUMENTS)
-            with closing(Encodings(folder, encoder.fingerprint, source, damaged)) as encodings:
-                passages = _encode_draft(draft, encoder, pinned_name(str(model)), encodings, progress)
+            with (
+                closing(begin_draft(generation, draft)) as database,
+                closing(Encodings(folder, encoder.fingerprint, source, damaged)) as encodings,
+            ):
+                passages = _encode_draft(database, draft, encoder, pinned_name(str(model)), encodings, progress)
+                database.close()
+                write_manifest(draft, shared_documents(generation, draft))
                 publish_draft(folder)
                 encodings.end()
         finally:
@@ -75,21 +82,20 @@ def change_encoder(
     return passages
 
 
-def _encode_draft(draft: Path, encoder: Encoder, model: str, encodings: Encodings, progress: Progress) -> int:
-    """Complete a draft that has the documents: settings, search files and manifest."""
-    with closing(store.open_draft(draft)) as database:
-        rows = database.execute("SELECT MIN(id), encoding FROM passages GROUP BY encoding ORDER BY MIN(id)").fetchall()
-        missing = [row for row in rows if row[1] not in encodings]
-        with show(progress, "encoding passages", len(rows)) as advance:
-            advance(len(rows) - len(missing))
-            with store.transaction(database):
-                store.write_setting(database, "model", model)
-                store.write_setting(database, "fingerprint", encoder.fingerprint)
-                store.write_prompts(database, encoder.prompts)
-            complete_draft(database, draft, encodings, lambda batch: encodings.encode(batch, encoder, advance))
-        (count,) = database.execute("SELECT COUNT(*) FROM passages").fetchone()
-    write_manifest(draft, {})
-    return int(count)
+def _encode_draft(
+    database: sqlite3.Connection, draft: Path, encoder: Encoder, model: str, encodings: Encodings, progress: Progress
+) -> int:
+    """Complete a draft that has the documents: settings and search files."""
+    rows = database.execute("SELECT MIN(id), encoding FROM passages GROUP BY encoding ORDER BY MIN(id)").fetchall()
+    missing = [row for row in rows if row[1] not in encodings]
+    with show(progress, "encoding passages", len(rows)) as advance:
+        advance(len(rows) - len(missing))
+        with store.transaction(database):
+            store.write_setting(database, "model", model)
+            store.write_setting(database, "fingerprint", encoder.fingerprint)
+            store.write_prompts(database, encoder.prompts)
+        complete_draft(database, draft, encodings, lambda batch: encodings.encode(batch, encoder, advance))
+    return count_passages(database)
 
 
 def publish_fitted(folder: Path, change: Callable[[IndexFitted], IndexFitted]) -> None:
@@ -127,11 +133,10 @@ def copy_generation(folder: Path, out: Path) -> None:
     try:
         target.mkdir(parents=True)
         shutil.copymode(folder, copy)
-        shutil.copyfile(generation / DOCUMENTS, target / DOCUMENTS)
-        with closing(store.open_draft(target)) as database, store.transaction(database):
+        with closing(begin_draft(generation, target)) as database, store.transaction(database):
             model = store.read_setting(database, "model")  # where it is, said from the other folder
             store.write_setting(database, "model", store.model_place(folder.absolute(), model))
-        write_manifest(target, link_search_files(generation, target))
+        write_manifest(target, {**link_search_files(generation, target), **shared_documents(generation, target)})
         remove(out)
         copy.rename(out)
     except BaseException:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from filelock import Timeout
 
@@ -17,7 +16,9 @@ from oreqa.core import Document, Passage
 from oreqa.errors import IndexStateError, InputError, describe
 from oreqa.index import store
 from oreqa.index.coverage import Report
+from oreqa.index.drafts import count_passages, name_keys
 from oreqa.index.generations import (
+    CHANGES,
     DOCUMENTS,
     DRAFT,
     damage_message,
@@ -26,6 +27,7 @@ from oreqa.index.generations import (
     with_newest,
 )
 from oreqa.index.journal import JOURNAL
+from oreqa.index.soundness import damaged_before_update
 from oreqa.index.store import Holds, Settings
 from oreqa.locks import lock_file
 from oreqa.models.encoder.prompts import Prompts
@@ -49,27 +51,63 @@ class DocumentRow:
 class CurrentState:
     """The current generation's folder and contents; the defaults are those of an index that has no generation yet.
 
-    ``documents`` maps keys to rows, ``by_source`` sources to their rows, ``revisions`` sources to the revisions they were
-    last read with. ``fingerprint`` identifies the model, ``quality`` is that of answers, ``passages`` their number, and
-    ``damaged`` names the search files whose checksums no longer match.
+    ``fingerprint`` identifies the model, ``quality`` is that of answers, ``passages`` their number, and ``damaged`` names
+    the search files whose checksums no longer match. Documents and sources are asked for as an update comes to them.
     """
 
     generation: Path | None = None
     fingerprint: str | None = None
     quality: str | None = None
-    documents: Mapping[str, DocumentRow] = field(default_factory=dict)
-    by_source: Mapping[str, Sequence[DocumentRow]] = field(default_factory=dict)
-    revisions: Mapping[str, str] = field(default_factory=dict)
     passages: int = 0
     damaged: Sequence[str] = ()
+    _database: sqlite3.Connection | None = None
+
+    def close(self) -> None:
+        """Close the documents."""
+        if self._database is not None:
+            self._database.close()
+
+    def document(self, key: str) -> DocumentRow | None:
+        """The document with a key."""
+        return next(self._rows("id IN (SELECT id FROM keys WHERE key = ?)", key), None)
+
+    def numbered(self, ids: Iterable[int]) -> list[DocumentRow]:
+        """Documents by their ids."""
+        return [row for number in sorted(ids) for row in self._rows("id = ?", number)]
+
+    def of_source(self, source: str) -> list[DocumentRow]:
+        """The documents that were read from a source."""
+        return list(self._rows("source = ?", source))
+
+    def revision(self, source: str) -> str | None:
+        """The revision that a source was last read with; None if it is read again, or was not read."""
+        rows = self._select("SELECT revision FROM sources WHERE path = ?", source)
+        return next((str(revision) for (revision,) in rows), None)
+
+    def sources(self) -> set[str]:
+        """The sources that have documents."""
+        return {str(source) for (source,) in self._select("SELECT DISTINCT source FROM documents")}
+
+    def all_sources(self) -> set[str]:
+        """Those, and the ones that were read and have none."""
+        return self.sources().union(str(path) for (path,) in self._select("SELECT path FROM sources"))
 
     def is_taken(self, name: str, revision: str) -> bool:
         """Return whether ``name`` is the key of a document, or a source, that was read with another revision than this."""
-        row = self.documents.get(name)
+        row = self.document(name)
         if row is not None and row.source != name:
             return True
-        exists = row is not None or name in self.by_source or name in self.revisions
-        return exists and self.revisions.get(name) != revision
+        if (before := self.revision(name)) == revision:
+            return False
+        return row is not None or before is not None or bool(self.of_source(name))
+
+    def _rows(self, condition: str, value: object) -> Iterator[DocumentRow]:
+        query = f"SELECT id, key, source, hash, gone FROM documents WHERE {condition} ORDER BY id"
+        for number, key, source, content, gone in self._select(query, value):
+            yield DocumentRow(number, key, source, content, bool(gone))
+
+    def _select(self, query: str, *values: object) -> Iterable[tuple[Any, ...]]:
+        return () if self._database is None else self._database.execute(query, values).fetchall()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,26 +150,27 @@ def read_current_state(folder: Path, settings: Settings, holds: Holds) -> Curren
     generation = newest_generation(folder)
     if generation is None:
         return CurrentState()
-    damaged = damaged_files(generation)
-    if DOCUMENTS in damaged:
-        raise IndexStateError(damage_message(generation / DOCUMENTS))
-    with closing(store.open_documents(generation)) as database:
+    damaged = damaged_before_update(generation)
+    if lost := {DOCUMENTS, CHANGES}.intersection(damaged):
+        raise IndexStateError(damage_message(generation / lost.pop()))
+    database = store.open_documents(generation)
+    try:
         built_with = store.read_settings(database)
         _check_settings(folder, settings, built_with)
         if (content := store.read_setting(database, "holds")) != holds:
             raise IndexStateError(f"{folder}: this index holds {content}, not {holds}; use another folder")
-        documents, by_source = _read_documents(database)
-        (passages,) = database.execute("SELECT COUNT(*) FROM passages").fetchone()
+        name_keys(database)
         return CurrentState(
             generation=generation,
             fingerprint=store.read_setting(database, "fingerprint"),
             quality=built_with.quality,
-            documents=documents,
-            by_source=by_source,
-            revisions=dict(database.execute("SELECT * FROM sources")),
-            passages=passages,
+            passages=count_passages(database),
             damaged=damaged,
+            _database=database,
         )
+    except BaseException:
+        database.close()
+        raise
 
 
 def _check_settings(folder: Path, settings: Settings, built_with: Settings) -> None:
@@ -141,16 +180,6 @@ def _check_settings(folder: Path, settings: Settings, built_with: Settings) -> N
             option = "--" + name.replace("_", "-")
             before = f"with {option} {actual}, not {wanted}" if actual is not None else f"without {option}"
             raise IndexStateError(f"{folder}: it was built {before}; omit the option, or index into a new folder")
-
-
-def _read_documents(database: sqlite3.Connection) -> tuple[dict[str, DocumentRow], dict[str, list[DocumentRow]]]:
-    """Return the rows of all documents, by key and by source."""
-    by_key: dict[str, DocumentRow] = {}
-    by_source: dict[str, list[DocumentRow]] = defaultdict(list)
-    for number, key, source, content, gone in database.execute("SELECT id, key, source, hash, gone FROM documents"):
-        by_key[key] = row = DocumentRow(number, key, source, content, bool(gone))
-        by_source[source].append(row)
-    return by_key, dict(by_source)
 
 
 def existing_settings(folder: Path) -> Settings | None:

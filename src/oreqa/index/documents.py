@@ -17,7 +17,7 @@ from oreqa.core import Document, Passage, Place, Sentence
 from oreqa.corpus.splitter import SPLITTER_VERSION
 from oreqa.errors import IndexStateError, InputError
 from oreqa.index.folders import path_filter
-from oreqa.index.generations import DOCUMENTS, damage_message, damaged_files, with_newest
+from oreqa.index.generations import CHANGES, DOCUMENTS, damage_message, damaged_files, with_newest
 from oreqa.index.revisions import State, file_state
 from oreqa.index.store import chunks, open_documents
 from oreqa.paths import full_path
@@ -29,24 +29,24 @@ def insert_document(
     """Write a document and its passages, each with the hash of its encoding; returns the document's id."""
     fields = json.dumps(dict(document.fields), ensure_ascii=False)
     row = draft.execute(
-        "INSERT INTO documents(key, source, title, fields, hash) VALUES (?, ?, ?, ?, ?)",
+        "INSERT INTO main.documents(key, source, title, fields, hash) VALUES (?, ?, ?, ?, ?)",
         (document.key, source, document.title, fields, content),
     ).lastrowid
     for passage, encoding in zip(passages, hashes, strict=True):
         number = draft.execute(
-            "INSERT INTO passages(document, heading, text, start, places, encoding) VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT INTO main.passages(document, heading, text, start, places, encoding) VALUES (?, ?, ?, ?, ?, ?)",
             (row, passage.heading, passage.text, passage.start, _places_column(passage.places), encoding),
         ).lastrowid
         draft.executemany(
-            "INSERT INTO sentences(passage, start, end) VALUES (?, ?, ?)",
+            "INSERT INTO main.sentences(passage, start, end) VALUES (?, ?, ?)",
             [(number, s.start, s.end) for s in passage.sentences],
         )
     draft.executemany(
-        "INSERT INTO pages(document, page, source, read, left_out) VALUES (?, ?, ?, ?, ?)",
+        "INSERT INTO main.pages(document, page, source, read, left_out) VALUES (?, ?, ?, ?, ?)",
         [(row, page.page, page.source, page.read, json.dumps(dict(page.left_out))) for page in document.pages],
     )
     if document.layout:
-        draft.execute("INSERT INTO layouts VALUES (?, ?)", (row, document.layout))
+        draft.execute("INSERT INTO main.layouts VALUES (?, ?)", (row, document.layout))
     assert row is not None
     return row
 
@@ -195,7 +195,7 @@ def stored_layout(select: Callable[[str, Sequence[object]], list[tuple[Any, ...]
 
 def stored_state(select: Callable[[str, Sequence[object]], list[tuple[Any, ...]]], key: str) -> tuple[str, State]:
     """The source of a document, and whether that is still as it was indexed. ``select`` is that of a snapshot."""
-    query = "SELECT source, gone, revision FROM documents LEFT JOIN sources ON path = source WHERE key = ?"
+    query = "SELECT source, gone, (SELECT revision FROM sources WHERE path = source) FROM documents WHERE key = ?"
     for source, gone, revision in select(query, (key,)):
         return source, "gone" if gone else file_state(source, revision)
     return key, "none"
@@ -225,8 +225,8 @@ def read_document(folder: Path, name: str) -> list[Passage]:
 
 
 def _read(generation: Path, name: str) -> list[Passage]:
-    if DOCUMENTS in damaged_files(generation, whole=False):
-        raise IndexStateError(damage_message(generation / DOCUMENTS))
+    if damaged := {DOCUMENTS, CHANGES}.intersection(damaged_files(generation, whole=False)):
+        raise IndexStateError(damage_message(generation / damaged.pop()))
     with closing(open_documents(generation)) as database:
         try:
             (document,) = find_documents(database, name)

@@ -18,15 +18,16 @@ import shutil
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 from oreqa.errors import IndexStateError
 from oreqa.paths import index_option
 
-FORMAT = 7
+FORMAT, READABLE = 8, (7, 8)
 MANIFEST = "manifest.json"
-DOCUMENTS = "documents.db"
+DOCUMENTS, CHANGES = "documents.db", "changes.db"
 DRAFT = "draft"
 
 _NAME = re.compile(r"search-(\d{6,})")
@@ -40,6 +41,9 @@ _KEPT_SECONDS = 10.0
 
 _SMALL = 1 << 20
 """Files up to this size, in bytes, are checked against their checksum whenever an index is opened."""
+
+DAMAGED = "damaged"
+"""Lies in a generation in which damage was found."""
 
 
 def newest_generation(folder: Path) -> Path | None:
@@ -104,8 +108,11 @@ def drop_draft(folder: Path, for_next: bool = False) -> None:
         raise foreign_file(folder / DRAFT)
 
 
-def publish_draft(folder: Path) -> Path:
-    """Make the draft, complete with its manifest, the current generation, and remove old ones. Returns the new folder."""
+def publish_draft(folder: Path, forget: bool = False) -> Path:
+    """Make the draft, complete with its manifest, the current generation, and remove old ones. Returns the new folder.
+
+    With ``forget`` all before it are removed at once.
+    """
     draft, before = folder / DRAFT, newest_generation(folder)
     published = generation_folder(folder, generation_number(before) + 1 if before else 1)
     for path in (*sorted(draft.rglob("*")), draft):  # files must reach the disk before the rename does
@@ -116,7 +123,7 @@ def publish_draft(folder: Path) -> Path:
     except OSError:
         published.rename(draft)
         raise
-    _remove_replaced(folder)
+    _remove_replaced(folder, forget)
     return published
 
 
@@ -137,10 +144,10 @@ def read_manifest(generation: Path) -> dict[str, dict[str, Any]]:
         if not path.is_file():  # missing, or a FIFO, which nobody may ever write into
             raise IndexStateError(damage_message(path))
         manifest = json.loads(path.read_bytes())
-        if manifest["format"] != FORMAT:
+        if manifest["format"] not in READABLE:
             raise IndexStateError(
-                f"{generation.parent}: its format is {manifest['format']}, this oreqa reads {FORMAT}; "
-                "index into a new folder"
+                f"{generation.parent}: its format is {manifest['format']}, this oreqa reads "
+                f"{' and '.join(map(str, READABLE))}; index into a new folder"
             )
         return {
             str(name): {"bytes": int(row["bytes"]), "sha256": str(row["sha256"])} for name, row in manifest["files"].items()
@@ -151,17 +158,6 @@ def read_manifest(generation: Path) -> dict[str, dict[str, Any]]:
         raise IndexStateError(damage_message(path)) from error
 
 
-def need_regular(path: Path) -> bool:
-    """Whether a file of an index is there. Raises IndexStateError for a link, and for what could block its reader."""
-    try:
-        mode = path.lstat().st_mode
-    except FileNotFoundError:
-        return False
-    if not stat.S_ISREG(mode):
-        raise foreign_file(path)
-    return True
-
-
 def foreign_file(path: Path) -> IndexStateError:
     """What to raise where something has a name in an index's folder that no update wrote."""
     return IndexStateError(f"{path}: oreqa did not write this, and needs the name; rename or delete it")
@@ -170,23 +166,27 @@ def foreign_file(path: Path) -> IndexStateError:
 def damaged_files(generation: Path, whole: bool = True) -> list[str]:
     """Return the names of files that are missing or whose size or checksum differs from the manifest.
 
-    Without ``whole``, checksums are computed for small files only, which is fast enough for every start.
+    Without ``whole``, checksums are computed for small files only, which is fast enough for every start. What they tell of
+    others is noted in the generation for the next update, where it can be written.
     """
-    damaged = []
-    for name, row in read_manifest(generation).items():
-        path = generation / name
-        try:
-            status = path.stat()
-            intact = stat.S_ISREG(status.st_mode) and status.st_size == row["bytes"]
-            if intact and (whole or row["bytes"] <= _SMALL):
-                intact = _sha256(path) == row["sha256"]
-        except OSError as error:
-            if error.errno not in _DAMAGE:
-                raise read_error(path, error) from error
-            intact = False
-        if not intact:
-            damaged.append(name)
+    rows = read_manifest(generation)
+    damaged = [name for name, row in rows.items() if not has_checksum(generation / name, row, whole)]
+    if whole and damaged:
+        with suppress(OSError):
+            (generation / DAMAGED).touch()
     return damaged
+
+
+def has_checksum(path: Path, row: Mapping[str, Any], whole: bool = True) -> bool:
+    """Whether a file is as its row of the manifest says; without ``whole`` a large one is told by its size."""
+    try:
+        status = path.stat()
+        intact = stat.S_ISREG(status.st_mode) and status.st_size == row["bytes"]
+        return intact and (not (whole or row["bytes"] <= _SMALL) or _sha256(path) == row["sha256"])
+    except OSError as error:
+        if error.errno not in _DAMAGE:
+            raise read_error(path, error) from error
+        return False
 
 
 UNREADABLE = {errno.EIO, errno.EBADMSG, getattr(errno, "EUCLEAN", errno.EIO)}
@@ -208,7 +208,7 @@ def damage_message(path: Path) -> str:
     generation = next(parent for parent in (path, *path.parents) if _NAME.fullmatch(parent.name))
     folder = generation.parent
     command = f"oreqa index PATH{index_option(folder)}"
-    if path.name not in (DOCUMENTS, MANIFEST):
+    if path.name not in (DOCUMENTS, CHANGES, MANIFEST):
         return f"{path}: this file of the index is missing or damaged; rebuild it with: {command}"
     before = generation_folder(folder, generation_number(generation) - 1)
     consequence = f"this updates the state before it, {before.name}" if before.is_dir() else "this reads all documents again"
@@ -239,10 +239,12 @@ def _generations(folder: Path) -> Iterator[tuple[int, Path]]:
             yield int(match.group(1)), path
 
 
-def _remove_replaced(folder: Path) -> None:
-    """Remove all but the two newest generations once their successor is _KEPT_SECONDS old."""
+def _remove_replaced(folder: Path, every: bool) -> None:
+    """Remove all but the two newest generations once their successor is _KEPT_SECONDS old; ``every`` one but the newest."""
     paths = [path for _, path in sorted(_generations(folder))]
-    for path, successor in itertools.pairwise(paths[:-1]):
+    for path in paths[:-1] if every else ():
+        shutil.rmtree(path, ignore_errors=True)
+    for path, successor in () if every else itertools.pairwise(paths[:-1]):
         try:
             age = time.time() - (successor / MANIFEST).stat().st_mtime
         except OSError:

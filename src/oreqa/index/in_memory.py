@@ -68,7 +68,7 @@ def index_documents(
             _add_all(writer, sources, advance)
             writer.flush(advance)
             if prune:
-                writer.remove_unseen(lambda source: writer.current.revisions.get(source) == IN_MEMORY, prune=True)
+                writer.remove_unseen(lambda source: writer.current.revision(source) == IN_MEMORY, prune=True)
             writer.publish(advance)
             return writer.report
     except _CallersError as error:

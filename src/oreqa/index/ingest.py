@@ -78,7 +78,7 @@ def index_files(
         open_writer(folder, settings, device, model=model, mode=mode, encoder=encoder) as writer,
     ):
         writer.report.pass_over(files.unknown, files.examples)
-        held = _with_folders(writer.current.by_source) if files.gone else set()
+        held = _with_folders(writer.current.sources()) if files.gone else set()
         for path in files.gone:
             indexed = str(full_path(path)) in held
             if not (prune and indexed):
@@ -119,7 +119,7 @@ def index_files(
         unseen = {str(path) for path, _ in files.left_out}  # nothing can be said of what is there: it is not gone
 
         def searched(source: str) -> bool:
-            return writer.current.revisions.get(source) != IN_MEMORY and _below(source, roots) and not _below(source, unseen)
+            return _below(source, roots) and not _below(source, unseen) and writer.current.revision(source) != IN_MEMORY
 
         writer.remove_unseen(searched, prune)
         writer.publish(advance)

@@ -13,6 +13,7 @@ import numpy as np
 from oreqa.arrays import Ints
 from oreqa.core import UNITS, Unit
 from oreqa.index.bm25 import Postings, renumbered
+from oreqa.index.drafts import delete_sources
 from oreqa.index.generations import read_manifest
 from oreqa.index.segments import Segment, merge_segments, segment_of, write_segment
 from oreqa.index.store import open_documents, transaction
@@ -82,7 +83,7 @@ def _copy_sources(other: sqlite3.Connection, database: sqlite3.Connection) -> No
         if held is None:
             database.execute("INSERT INTO main.sources VALUES (?, ?)", (path, revision))
         elif held[0] != revision:
-            database.execute("DELETE FROM main.sources WHERE path = ?", (path,))
+            delete_sources(database, [path])
 
 
 def _number_words(other: sqlite3.Connection, database: sqlite3.Connection, segments: Sequence[Segment]) -> tuple[Ints, Ints]:

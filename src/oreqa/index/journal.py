@@ -6,6 +6,7 @@ before the first that is cut off or damaged, and so does the file.
 
 from __future__ import annotations
 
+import stat
 import struct
 import time
 import zlib
@@ -16,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from oreqa.index.codes import Codes, stored_codes
-from oreqa.index.generations import foreign_file, need_regular
+from oreqa.index.generations import foreign_file
 from oreqa.index.store import is_damage
 
 JOURNAL = "journal"
@@ -38,7 +39,7 @@ class Journal:
         self._path, self._title = folder / JOURNAL, _OURS + f"{encoder}\n".encode()
         self._places: dict[bytes, tuple[int, int, int]] = {}
         self._taken: set[bytes] = set()
-        if need_regular(self._path):
+        if _is_file(self._path):
             try:
                 self._read()
             except OSError as error:
@@ -95,3 +96,14 @@ class Journal:
         with suppress(OSError):
             if not is_needed or time.time() - self._path.stat().st_mtime > KEPT:
                 self._path.unlink()
+
+
+def _is_file(path: Path) -> bool:
+    """Whether the file is there. Raises IndexStateError for a link, and for what could block its reader."""
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return False
+    if not stat.S_ISREG(mode):
+        raise foreign_file(path)
+    return True

@@ -17,8 +17,8 @@ from oreqa.arguments import as_index_folder, as_paths
 from oreqa.datasets.marks import MARKS_FILE, UNDECIDED_FILE, Mark, read_marks, set_mark
 from oreqa.errors import IndexStateError, InputError
 from oreqa.index.current import check_empty, name_write_errors, write_lock
+from oreqa.index.drafts import begin_draft, count_passages, shared_documents
 from oreqa.index.generations import (
-    DOCUMENTS,
     DRAFT,
     damage_message,
     damaged_files,
@@ -31,9 +31,9 @@ from oreqa.index.generations import (
     write_manifest,
 )
 from oreqa.index.joining import join_index
-from oreqa.index.publish import content_hash, link_fitted
+from oreqa.index.publish import link_fitted, note_contents
 from oreqa.index.segments import Segment, link_segment, open_segments
-from oreqa.index.store import model_place, open_documents, open_draft, transaction, write_setting
+from oreqa.index.store import model_place, open_documents
 from oreqa.index.terms import write_compounds
 from oreqa.models.names import FITTED
 from oreqa.paths import index_option
@@ -169,11 +169,10 @@ def _merge(folder: Path, existing: Sequence[_Part], shards: Sequence[_Part], pro
     """Make the draft of what all hold together, and publish it if that is more than what exists."""
     draft, (first, *others) = folder / DRAFT, [*existing, *shards]
     draft.mkdir()
-    shutil.copyfile(first.generation / DOCUMENTS, draft / DOCUMENTS)
     manifest, segments, present = read_manifest(first.generation), list(first.segments), []
     checksums = {name: manifest[name] for segment in segments for name in link_segment(segment, first.generation, draft)}
     total = sum(len(segment) for part in (first, *others) for segment in part.segments)
-    with closing(open_draft(draft)) as database, show(progress, "merging passages", total) as advance:
+    with closing(begin_draft(first.generation, draft)) as database, show(progress, "merging passages", total) as advance:
         before = _count(database, "documents") if existing else 0
         advance(sum(map(len, segments)))
         places = [(0, first.folder)]
@@ -187,9 +186,8 @@ def _merge(folder: Path, existing: Sequence[_Part], shards: Sequence[_Part], pro
             segments += added
             checksums.update(shared)
         write_compounds(database, [segment.words["passage"] for segment in segments])
-        with transaction(database):
-            write_setting(database, "content", content_hash(database))
-        documents, passages = _count(database, "documents"), _count(database, "passages")
+        note_contents(database, segments)
+        documents, passages = _count(database, "documents"), count_passages(database)
     merged = MergeReport(documents, passages, documents - before, present=present)
     if existing and len(places) == 1:
         return merged
@@ -199,7 +197,7 @@ def _merge(folder: Path, existing: Sequence[_Part], shards: Sequence[_Part], pro
     if existing or len({shard.fitted for shard in shards}) == 1:
         link_fitted(fitted.generation, draft, ())
     taken = fitted.fitted if (draft / FITTED).exists() else b""
-    write_manifest(draft, checksums)
+    write_manifest(draft, {**checksums, **shared_documents(first.generation, draft)})
     publish_draft(folder)
     return replace(merged, unfitted=[str(shard.folder) for shard in shards if shard.fitted not in (b"", taken)])
 

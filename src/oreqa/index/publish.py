@@ -21,8 +21,9 @@ from oreqa.index.bm25 import Postings, postings_of
 from oreqa.index.codes import Codes
 from oreqa.index.documents import stored_passages
 from oreqa.index.encodings import Encodings, Published
-from oreqa.index.generations import DOCUMENTS, link_file, read_manifest
+from oreqa.index.generations import CHANGES, DOCUMENTS, link_file, read_manifest
 from oreqa.index.lexical import words
+from oreqa.index.schema import is_shared
 from oreqa.index.segments import (
     Segment,
     first_to_merge,
@@ -31,6 +32,7 @@ from oreqa.index.segments import (
     segment_of,
     write_segment,
 )
+from oreqa.index.soundness import need_sound
 from oreqa.index.store import chunks, read_setting, transaction, write_setting
 from oreqa.index.terms import Terms, drop_unused_terms, write_compounds
 from oreqa.models.names import FITTED
@@ -45,13 +47,12 @@ HashedId = tuple[int, bytes]
 def complete_draft(
     database: sqlite3.Connection, folder: Path, encodings: Encodings, encode: Encode, before: Published | None = None
 ) -> dict[str, dict[str, Any]]:
-    """Set the hash of the contents, then build the search files in ``folder``; return what ``build_search_files`` does.
+    """Build the search files in ``folder``; return what ``build_search_files`` does.
 
     What has not changed since ``before``, a generation by the same encoder, is taken from there. ``encode`` is called with
     passages whose encodings are missing.
     """
     with transaction(database):
-        write_setting(database, "content", content_hash(database))
         write_setting(database, "encoded_by", encodings.encoder)
     return build_search_files(database, folder, encodings, encode, before)
 
@@ -69,20 +70,30 @@ def build_search_files(
     """Write the search files of a draft into ``folder``; return the rows of the manifest of those that it shares with
     ``before``."""
     old = list(_kept_of(before, database)) if before else []
-    segments = [segment if 2 * len(segment) >= len(segment.passage_ids) else merge_segments([segment]) for segment in old]
+    names = [] if before is None else list(read_manifest(before.generation))
+
+    def merged(parts: Sequence[Segment]) -> Segment:
+        """Several segments as one; those that were published are compared with their checksums, and must be sound."""
+        published = tuple(f"{part.name}/" for part in parts if any(part is other for other in old))
+        if before is not None and published:
+            need_sound(before.generation, [name for name in names if name.startswith(published)])
+        return merge_segments(parts)
+
+    segments = [segment if 2 * len(segment) >= len(segment.passage_ids) else merged([segment]) for segment in old]
     runs = list(_runs_between(old, database))
     for batch in draft_passages(database, (row for run in runs for row in run if row[1] not in encodings)):
         encode(batch)
     segments += [_new_segment(database, run, encodings) for run in runs]
     segments.sort(key=lambda segment: int(segment.passage_ids[0]))
     while (begin := first_to_merge(list(map(len, segments)))) < len(segments):
-        segments[begin:] = [merge_segments(segments[begin:])]
+        segments[begin:] = [merged(segments[begin:])]
     shared: list[str] = []
     for segment in segments:
         if before is not None and any(segment is other for other in old):
             shared += link_segment(segment, before.generation, folder)
         else:
             write_segment(segment, folder)
+    note_contents(database, segments)
     drop_unused_terms(database, [segment.words[unit] for segment in segments for unit in UNITS])
     write_compounds(database, [segment.words["passage"] for segment in segments])
     checksums = read_manifest(before.generation) if before else {}
@@ -145,7 +156,7 @@ def _words_of(database: sqlite3.Connection, ids: Sequence[int]) -> dict[Unit, Po
 
 def link_search_files(generation: Path, draft: Path) -> dict[str, dict[str, Any]]:
     """Link a generation's search files into a draft with the same passages; return their rows of the manifest."""
-    checksums = {name: row for name, row in read_manifest(generation).items() if name != DOCUMENTS}
+    checksums = {name: row for name, row in read_manifest(generation).items() if name not in (DOCUMENTS, CHANGES)}
     for name in checksums:
         link_file(generation / name, draft / name)
     return checksums
@@ -157,11 +168,43 @@ def link_fitted(generation: Path | None, draft: Path, damaged: Container[str]) -
         link_file(generation / FITTED, draft / FITTED)
 
 
-def content_hash(database: sqlite3.Connection) -> str:
-    """Return the SHA-256 of all that determines search results: settings, and the documents' keys and contents."""
+def note_contents(database: sqlite3.Connection, segments: Sequence[Segment]) -> None:
+    """Note in a draft how many passages it has, and the hash of its contents."""
+    with transaction(database):
+        write_setting(database, "passages", str(sum(map(len, segments))))
+        write_setting(database, "content", _content_hash(database))
+
+
+def _content_hash(database: sqlite3.Connection) -> str:
+    """A hash of all that determines search results: settings, and the documents' ids, keys and contents.
+
+    The hashes of documents are summed up, so that an update needs those alone that change.
+    """
+    if is_shared(database):
+        row = database.execute("SELECT value FROM whole.settings WHERE key = 'sum'").fetchone()
+        total = int(row[0], 16) if row else _sum(database, "whole.documents")
+        total -= _sum(database, "whole.documents WHERE id IN (SELECT id FROM main.replaced_rows)")
+        total += _sum(database, "main.documents")
+    else:
+        total = _sum(database, "main.documents")
+        write_setting(database, "sum", f"{total % _MODULUS:x}")
     digest = hashlib.sha256()
     for name in ("fingerprint", "passage_tokens", "language"):
         digest.update(f"{name} {read_setting(database, name)}\n".encode())
-    for key, content in database.execute("SELECT key, hash FROM documents ORDER BY id"):
-        digest.update(hashlib.sha256(key.encode()).digest() + content)
+    digest.update(f"{total % _MODULUS:x}".encode())
     return digest.hexdigest()
+
+
+def _sum(database: sqlite3.Connection, table: str) -> int:
+    """The sum of the documents' hashes, as numbers."""
+    total = 0
+    for number, key, content in database.execute(f"SELECT id, key, hash FROM {table}"):
+        hashed = hashlib.sha256(key.encode()).digest() + content
+        total += int.from_bytes(hashlib.shake_256(f"{number} ".encode() + hashed).digest(_BYTES))
+    return total
+
+
+_BYTES = 256
+_MODULUS = 1 << (8 * _BYTES)
+"""Sums of so many bits cannot be made equal on purpose either: the best attack that is known, Wagner's generalized birthday
+attack, takes about 2 ** (2 * sqrt(2048)) = 2 ** 90 steps."""

@@ -34,7 +34,7 @@ def remove_documents(folder: str | Path, documents: str | Path | Iterable[str | 
         assert writer.current.generation is not None
         with closing(open_documents(writer.current.generation)) as database:
             numbers = {number for name in names for number in find_documents(database, name, whole_files=True)}
-        rows = [row for row in writer.current.documents.values() if row.number in numbers]
+        rows = writer.current.numbered(numbers)
         writer.remove([row.number for row in rows], sorted({row.source for row in rows}))
-        writer.publish()
+        writer.publish(forget=True)
         return sorted(row.key for row in rows)

@@ -1,7 +1,6 @@
-"""A generation's documents: one SQLite file of documents, passages, sentences, words and source files.
+"""A generation's documents in SQLite: documents, passages, sentences, words and source files.
 
-A published file never changes, so readers open it as immutable: without locks, and without write permission. An update
-works on a copy.
+Published files never change, so readers open them as immutable: without locks, and without write permission.
 """
 
 from __future__ import annotations
@@ -20,46 +19,14 @@ from oreqa.arguments import choice
 from oreqa.as_json import document_id
 from oreqa.defaults import DEFAULT_ENCODER, LANGUAGE, PASSAGE_TOKENS, QUALITIES, Quality
 from oreqa.errors import IndexStateError, describe
-from oreqa.index.generations import DOCUMENTS, UNREADABLE, damage_message, read_error
+from oreqa.index.generations import CHANGES, DOCUMENTS, UNREADABLE, damage_message, read_error
+from oreqa.index.schema import create_tables, show_as_one
 from oreqa.models.encoder.prompts import Prompts
 
 T = TypeVar("T")
 
 Holds = Literal["documents", "a task's passages"]
 """The contents of an index: a user's documents, or the passages of an evaluation or mining task."""
-
-_SCHEMA = """
-CREATE TABLE settings(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
--- Files as they were last read, so that unchanged files are not parsed again.
-CREATE TABLE sources(path TEXT PRIMARY KEY, revision TEXT NOT NULL) WITHOUT ROWID;
--- gone: the document was no longer in its source at the last update. It stays until it is pruned.
-CREATE TABLE documents(
-    id INTEGER PRIMARY KEY, key TEXT NOT NULL, source TEXT NOT NULL, title TEXT NOT NULL, fields TEXT NOT NULL,
-    hash BLOB NOT NULL, gone INTEGER NOT NULL DEFAULT 0);
-CREATE INDEX documents_source ON documents(source);
--- encoding: the hash of the passage's encoder input, by which a later update takes over its vectors. No id is given twice.
-CREATE TABLE passages(
-    id INTEGER PRIMARY KEY AUTOINCREMENT, document INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE,
-    heading TEXT NOT NULL, text TEXT NOT NULL, start INTEGER NOT NULL, places TEXT NOT NULL, encoding BLOB NOT NULL);
-CREATE INDEX passages_document ON passages(document);
-CREATE INDEX passages_encoding ON passages(encoding);
--- Words per page of a document: in the source, extracted, and left out by reason.
-CREATE TABLE pages(
-    document INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE,
-    page TEXT NOT NULL, source INTEGER NOT NULL, read INTEGER NOT NULL, left_out TEXT NOT NULL);
-CREATE INDEX pages_document ON pages(document);
-CREATE TABLE sentences(
-    id INTEGER PRIMARY KEY, passage INTEGER NOT NULL REFERENCES passages ON DELETE CASCADE,
-    start INTEGER NOT NULL, end INTEGER NOT NULL);
-CREATE INDEX sentences_passage ON sentences(passage);
--- The numbers of words.
-CREATE TABLE terms(id INTEGER PRIMARY KEY, term TEXT NOT NULL UNIQUE);
--- The two words that a word is made of, in a language whose compounds are split.
-CREATE TABLE compounds(compound INTEGER NOT NULL, part INTEGER NOT NULL);
--- Where the text of PDFs stands on their pages.
-CREATE TABLE layouts(
-    document INTEGER PRIMARY KEY REFERENCES documents ON DELETE CASCADE, packed BLOB NOT NULL);
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,24 +59,31 @@ def model_place(folder: Path, model: str) -> str:
 
 def open_documents(generation: Path) -> sqlite3.Connection:
     """Open a published generation's documents. Raises IndexStateError if they are damaged or cannot be read."""
-    path = generation / DOCUMENTS
+    path, changes = generation / DOCUMENTS, generation / CHANGES
     try:
-        is_regular = path.is_file()
+        is_regular, has_changes = path.is_file(), changes.is_file()
     except OSError as error:
         raise read_error(path, error) from error
     if not is_regular:
         raise IndexStateError(damage_message(path))
-    uri = f"file:{quote(os.fsencode(path.absolute()))}?mode=ro&immutable=1"
     try:
-        database = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+        main = unchanging(changes if has_changes else path)
+        database = sqlite3.connect(main, uri=True, isolation_level=None, check_same_thread=False)
         database.execute("PRAGMA temp_store = MEMORY")
         database.create_function("document_id", 1, document_id, deterministic=True)
+        if has_changes:
+            show_as_one(database, unchanging(path))
         read_settings(database)
     except SQLITE_ERRORS as error:
         if is_damage(error):
             raise IndexStateError(f"{damage_message(path)} ({describe(error)})") from error
         raise read_error(path, _reason(path) or error) from error
     return database
+
+
+def unchanging(path: Path) -> str:
+    """The name by which SQLite opens a published file."""
+    return f"file:{quote(os.fsencode(path.absolute()))}?mode=ro&immutable=1"
 
 
 def _reason(path: Path) -> OSError | None:
@@ -125,8 +99,7 @@ def create_documents(folder: Path, settings: Settings, fingerprint: str, holds: 
     """Create and open an empty documents file in a draft."""
     database = open_draft(folder)
     with transaction(database):
-        for statement in _SCHEMA.split(";\n"):
-            database.execute(statement)
+        create_tables(database)
         for key, value in {"fingerprint": fingerprint, "holds": holds, **asdict(settings)}.items():
             if value is not None:
                 write_setting(database, key, str(value))
@@ -134,20 +107,28 @@ def create_documents(folder: Path, settings: Settings, fingerprint: str, holds: 
 
 
 def open_draft(folder: Path) -> sqlite3.Connection:
-    """Open a draft's documents for writing, without syncing: a crash loses the draft anyway. What is deleted is zeroed.
+    """Open the documents of a draft that are written whole; ``removed`` gets the ids of passages that are deleted."""
+    database = connect_draft(folder / DOCUMENTS)
+    note_removed(database)
+    return database
 
-    The ids of passages that are deleted are noted in ``removed``.
-    """
-    database = sqlite3.connect(folder / DOCUMENTS, isolation_level=None)
+
+def connect_draft(path: Path) -> sqlite3.Connection:
+    """Open a file of a draft for writing, without syncing: a crash loses the draft anyway. What is deleted is zeroed."""
+    database = sqlite3.connect(f"file:{quote(os.fsencode(path.absolute()))}", uri=True, isolation_level=None)
     in_memory = ("journal_mode = MEMORY", "temp_store = MEMORY")
     for pragma in ("foreign_keys = ON", "synchronous = OFF", "secure_delete = ON", *in_memory):
         database.execute(f"PRAGMA {pragma}")
-    database.execute("CREATE TEMP TABLE removed(id INTEGER PRIMARY KEY)")
-    if database.execute("SELECT 1 FROM sqlite_schema WHERE name = 'passages'").fetchone():
-        database.execute(
-            "CREATE TEMP TRIGGER note_removed AFTER DELETE ON passages BEGIN INSERT INTO removed VALUES (old.id); END"
-        )
     return database
+
+
+def note_removed(database: sqlite3.Connection) -> None:
+    """Let a draft note the ids of passages that are deleted in ``removed``."""
+    database.execute("CREATE TEMP TABLE removed(id INTEGER PRIMARY KEY)")
+    if database.execute("SELECT 1 FROM main.sqlite_schema WHERE name = 'passages'").fetchone():
+        database.execute(
+            "CREATE TEMP TRIGGER note_removed AFTER DELETE ON main.passages BEGIN INSERT INTO removed VALUES (old.id); END"
+        )
 
 
 @contextmanager
@@ -203,7 +184,7 @@ def is_damage(error: BaseException) -> bool:
 
 def read_setting(database: sqlite3.Connection, key: str) -> str:
     """Return one value of the settings table. Raises sqlite3.DatabaseError if it is missing."""
-    row = database.execute("SELECT value FROM settings WHERE key = ?", (key,)).fetchone()
+    row = database.execute("SELECT value FROM main.settings WHERE key = ?", (key,)).fetchone()
     if row is None:
         raise sqlite3.DatabaseError(f"the setting {key!r} is missing")
     return str(row[0])
@@ -211,19 +192,19 @@ def read_setting(database: sqlite3.Connection, key: str) -> str:
 
 def write_setting(database: sqlite3.Connection, key: str, value: str) -> None:
     """Set one value of the settings table."""
-    database.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (key, value))
+    database.execute("INSERT OR REPLACE INTO main.settings VALUES (?, ?)", (key, value))
 
 
 def write_prompts(database: sqlite3.Connection, prompts: Prompts) -> None:
     """Record the prompts that the vectors were made with, if there are any."""
-    database.execute("DELETE FROM settings WHERE key = 'prompts'")
+    database.execute("DELETE FROM main.settings WHERE key = 'prompts'")
     if prompts:
         write_setting(database, "prompts", json.dumps(asdict(prompts), ensure_ascii=False))
 
 
 def recorded_prompts(database: sqlite3.Connection) -> Prompts:
     """The prompts that the vectors were made with."""
-    row = database.execute("SELECT value FROM settings WHERE key = 'prompts'").fetchone()
+    row = database.execute("SELECT value FROM main.settings WHERE key = 'prompts'").fetchone()
     return Prompts(**json.loads(row[0])) if row else Prompts()
 
 
@@ -232,8 +213,8 @@ def read_settings(database: sqlite3.Connection) -> Settings:
     tokens = read_setting(database, "passage_tokens")
     if not tokens.isdigit():
         raise sqlite3.DatabaseError(f"passage_tokens is {tokens!r}")
-    dim = database.execute("SELECT CAST(value AS INTEGER) FROM settings WHERE key = 'truncate_dim'").fetchone()
-    quality = database.execute("SELECT value FROM settings WHERE key = 'quality'").fetchone()
+    dim = database.execute("SELECT CAST(value AS INTEGER) FROM main.settings WHERE key = 'truncate_dim'").fetchone()
+    quality = database.execute("SELECT value FROM main.settings WHERE key = 'quality'").fetchone()
     if quality and quality[0] not in QUALITIES:
         raise sqlite3.DatabaseError(f"quality is {quality[0]!r}")
     return Settings(

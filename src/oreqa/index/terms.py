@@ -11,6 +11,7 @@ import numpy as np
 from oreqa.arrays import Ints
 from oreqa.index.bm25 import LivePostings, live_words
 from oreqa.index.compounds import COMPOUNDING, vocabulary_parts
+from oreqa.index.schema import is_shared
 from oreqa.index.store import read_setting, transaction
 
 
@@ -28,13 +29,15 @@ class Terms:
             if word not in ids:
                 held = self._database.execute("SELECT id FROM terms WHERE term = ?", (word,)).fetchone()
                 if held is None:
-                    held = self._database.execute("INSERT INTO terms(term) VALUES (?) RETURNING id", (word,)).fetchone()
+                    held = self._database.execute("INSERT INTO main.terms(term) VALUES (?) RETURNING id", (word,)).fetchone()
                 ids[word] = held[0]
         return np.array([ids[word] for word in words], np.int32)
 
 
 def drop_unused_terms(database: sqlite3.Connection, parts: Sequence[LivePostings]) -> None:
-    """Remove the words that no text uses."""
+    """Remove the words that no text uses, unless the documents are shared with other generations."""
+    if is_shared(database):
+        return
     used = [live_words(part)[0] for part in parts]
     held = np.array(database.execute("SELECT id FROM terms").fetchall(), np.int32).reshape(-1)
     stale = np.setdiff1d(held, np.concatenate(used) if used else held[:0])

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from oreqa.arguments import choice
 from oreqa.core import Document, Passage
 from oreqa.corpus.splitter import split_passages
 from oreqa.defaults import BATCH_PASSAGES
 from oreqa.errors import DocumentError, IndexStateError
-from oreqa.index import store
+from oreqa.index import drafts, store
 from oreqa.index.coverage import Report
 from oreqa.index.current import (
     CurrentState,
@@ -30,7 +28,13 @@ from oreqa.index.current import (
 )
 from oreqa.index.documents import document_hash, insert_document
 from oreqa.index.encodings import Encodings, passage_hash
-from oreqa.index.generations import DOCUMENTS, DRAFT, drop_draft, newest_generation, publish_draft, write_manifest
+from oreqa.index.generations import (
+    DRAFT,
+    drop_draft,
+    newest_generation,
+    publish_draft,
+    write_manifest,
+)
 from oreqa.index.journal import JOURNAL
 from oreqa.index.lexical import check_language
 from oreqa.index.publish import complete_draft, link_fitted, link_search_files
@@ -44,8 +48,8 @@ from oreqa.progress import Advance, ignore
 class IndexWriter:
     """The only writer of an index; get it from ``open_writer``.
 
-    ``current`` is what the index held when the update began. Changes go to a draft, a copy of its documents, which
-    ``publish`` makes the next generation. Without it the draft is dropped, but the passages encoded so far are kept.
+    ``current`` is what the index held when the update began. Changes go to a draft, which ``publish`` makes the next
+    generation. Without it the draft is dropped, but the passages encoded so far are kept.
     """
 
     def __init__(
@@ -53,8 +57,7 @@ class IndexWriter:
     ) -> None:
         self.folder, self.settings, self.current = folder, settings, current
         self.report = Report(passages=current.passages, mended=list(current.damaged))
-        self._holds = holds
-        self._load_encoder = load_encoder
+        self._holds, self._load_encoder = holds, load_encoder
         self._encoder: Encoder | None = None
         self._encodings: Encodings | None = None
         self._draft: sqlite3.Connection | None = None
@@ -86,7 +89,7 @@ class IndexWriter:
 
     @property
     def draft(self) -> sqlite3.Connection:
-        """The documents of the next generation, copied from the current one on first use."""
+        """The documents of the next generation, those of the current one and what changes; begun on first use."""
         if self._published:
             raise IndexStateError(f"{self.folder}: this update was published; open another writer for the next one")
         if self._draft is None:
@@ -96,8 +99,7 @@ class IndexWriter:
                 self._draft = store.create_documents(folder, self.settings, self.encoder.fingerprint, self._holds)
                 store.write_prompts(self._draft, self.encoder.prompts)
             else:
-                shutil.copyfile(self.current.generation / DOCUMENTS, folder / DOCUMENTS)
-                self._draft = store.open_draft(folder)
+                self._draft = drafts.begin_draft(self.current.generation, folder)
         return self._draft
 
     @property
@@ -107,16 +109,16 @@ class IndexWriter:
 
     def close(self) -> None:
         """Close the databases and drop the draft."""
-        for database in (self._draft, self._encodings):
-            if database is not None:
-                database.close()
+        for opened in (self._draft, self._encodings, self.current):
+            if opened is not None:
+                opened.close()
         drop_draft(self.folder)
 
     def fresh(self, source: str, revision: str) -> bool:
         """Return whether a source was last read with this revision; if so, mark its documents as seen."""
-        if self.current.revisions.get(source) != revision:
+        if self.current.revision(source) != revision:
             return False
-        keys = {row.key for row in self.current.by_source.get(source, ()) if not row.gone}
+        keys = {row.key for row in self.current.of_source(source) if not row.gone}
         self._sources[source] = SourceChanges(keys)
         self._seen |= keys
         return True
@@ -129,7 +131,7 @@ class IndexWriter:
             self._seen -= changes.keys
             if changes.inserted:
                 with transaction(self.draft):
-                    self.draft.executemany("DELETE FROM documents WHERE id = ?", [(row,) for row in changes.inserted])
+                    drafts.delete_documents(self.draft, changes.inserted)
 
     def finish_source(self, source: str, revision: str | None) -> None:
         """Record that a source was read to its end.
@@ -137,7 +139,7 @@ class IndexWriter:
         ``revision`` identifies its content, so that the next update can skip it; None makes the next update read it again.
         """
         self._sources.setdefault(source, SourceChanges())
-        if self.current.revisions.get(source) != revision:
+        if self.current.revision(source) != revision:
             self._new_revisions[source] = revision
 
     def add(
@@ -155,7 +157,7 @@ class IndexWriter:
         changes.keys.add(key)
         self._seen.add(key)
         content = document_hash(document, passages)
-        before = self.current.documents.get(key)
+        before = self.current.document(key)
         if before is not None and before.content == content and before.source == source:
             if before.gone:
                 changes.returned.append(before)
@@ -192,7 +194,7 @@ class IndexWriter:
         self._pending.clear()
         self._rebuild = True
 
-    def _encode(self, passages: Mapping[bytes, Passage], advance: Advance = ignore) -> None:
+    def _encode(self, passages: Mapping[bytes, Passage], advance: Advance) -> None:
         for batch in store.chunks(passages.items(), BATCH_PASSAGES):
             self.encodings.encode(dict(batch), self.encoder, advance)
             self.report.encoded += len(batch)
@@ -203,61 +205,59 @@ class IndexWriter:
         self._rebuild = self._rebuild or bool(documents)
         if documents or sources:
             with transaction(self.draft):
-                self.draft.executemany("DELETE FROM documents WHERE id = ?", [(number,) for number in documents])
-                self.draft.executemany("DELETE FROM sources WHERE path = ?", [(source,) for source in sources])
+                drafts.delete_documents(self.draft, documents)
+                drafts.delete_sources(self.draft, sources)
 
     def remove_unseen(self, within: Callable[[str], bool], prune: bool) -> None:
         """Count the documents that this update has not seen, of the sources for which ``within`` is true.
 
         With ``prune`` they are removed, and so is the record of their sources: one that comes back is read again.
         """
-        candidates = {*self.current.by_source, *self.current.revisions}
-        sources = {source for source in candidates if source not in self._kept and within(source)}
-        unseen = [
-            row for source in sorted(sources) for row in self.current.by_source.get(source, ()) if row.key not in self._seen
-        ]
-        unread = [source for source in sources if source in self.current.revisions and source not in self._sources]
+        sources = {source for source in self.current.all_sources() if source not in self._kept and within(source)}
+        unseen = [row for source in sorted(sources) for row in self.current.of_source(source) if row.key not in self._seen]
+        unread = [source for source in sources if source not in self._sources and self.current.revision(source)]
         if prune:
             self.remove([row.number for row in unseen], unread)
             return
         self.report.gone = len(unseen)
-        newly_gone = [(row.number,) for row in unseen if row.source in self._sources and not row.gone]
+        newly_gone = [row.number for row in unseen if row.source in self._sources and not row.gone]
         if newly_gone:
             with transaction(self.draft):
-                self.draft.executemany("UPDATE documents SET gone = 1 WHERE id = ?", newly_gone)
+                drafts.set_gone(self.draft, newly_gone, True)
 
-    def publish(self, advance: Advance = ignore) -> None:
-        """Make all changes visible at once as the next generation, if there are any, and end the journal."""
+    def publish(self, advance: Advance = ignore, forget: bool = False) -> None:
+        """Make all changes visible at once as the next generation, if there are any, and end the journal.
+
+        With ``forget`` the generations before it, which hold what this update removes, do not stay.
+        """
         self.flush(advance)
-        quality = [(name,) for name in {self.settings.quality} - {self.current.quality, None}]
+        is_other = (quality := self.settings.quality) not in (self.current.quality, None)
         for changes in self._sources.values():
             changes.count(self.report)
-        replaced = [(row.number,) for changes in self._sources.values() for row in changes.replaced]
-        returned = [(row.number,) for changes in self._sources.values() for row in changes.returned]
-        revisions = [pair for pair in self._new_revisions.items() if pair[1] is not None]
-        if self._draft is None and not (returned or self._new_revisions or self._rebuild or quality):
+        replaced = [row.number for changes in self._sources.values() for row in changes.replaced]
+        returned = [row.number for changes in self._sources.values() for row in changes.returned]
+        if self._draft is None and not (returned or self._new_revisions or self._rebuild or is_other):
             if (self.folder / JOURNAL).is_file():
                 self.encodings.end()
             return
         with transaction(self.draft):
-            self.draft.executemany("INSERT OR REPLACE INTO settings VALUES ('quality', ?)", quality)
-            self.draft.executemany("DELETE FROM documents WHERE id = ?", replaced)
-            self.draft.executemany("UPDATE documents SET gone = 0 WHERE id = ?", returned)
-            self.draft.executemany("DELETE FROM sources WHERE path = ?", [(source,) for source in self._new_revisions])
-            self.draft.executemany("INSERT INTO sources VALUES (?, ?)", revisions)
-        checksums: Mapping[str, Mapping[str, Any]] = {}
-        if self._rebuild:
+            if quality is not None and is_other:
+                store.write_setting(self.draft, "quality", quality)
+            drafts.delete_documents(self.draft, replaced)
+            drafts.set_gone(self.draft, returned, False)
+            drafts.write_sources(self.draft, self._new_revisions)
+        before, folder = self.current.generation, self.folder / DRAFT
+        self._draft = drafts.compacted(self.draft, folder, before, bool(self.report.removed))
+        if before is None or self._rebuild:
             encode = partial(self._encode, advance=advance)
-            checksums = complete_draft(self.draft, self.folder / DRAFT, self.encodings, encode, self.encodings.published)
-            link_fitted(self.current.generation, self.folder / DRAFT, self.current.damaged)
-        elif self.current.generation is not None:  # the passages are the same, and so are their search files
-            checksums = link_search_files(self.current.generation, self.folder / DRAFT)
-        (self.report.passages,) = self.draft.execute("SELECT COUNT(*) FROM passages").fetchone()
-        if self.report.removed:  # what is deleted may have copies in parts of pages that SQLite does not use
-            self.draft.execute("VACUUM")
+            checksums = complete_draft(self.draft, folder, self.encodings, encode, self.encodings.published)
+            link_fitted(before, folder, self.current.damaged)
+        else:  # the passages are the same, and so are their search files
+            checksums = link_search_files(before, folder)
+        self.report.passages = drafts.count_passages(self.draft)
         self.draft.close()
-        write_manifest(self.folder / DRAFT, checksums)
-        publish_draft(self.folder)
+        write_manifest(folder, {**checksums, **drafts.shared_documents(before, folder)})
+        publish_draft(self.folder, forget)
         self._published = True
         self.encodings.end()
 

@@ -24,10 +24,8 @@ from oreqa.index.snapshot import Snapshot
 from oreqa.server.collections import ServedCollection, chosen
 from oreqa.server.problems import RefusedError
 
-_COLUMNS = (
-    "SELECT id, key, source, title, fields, gone, revision FROM documents "
-    "LEFT JOIN sources ON sources.path = documents.source"
-)
+_REVISION = "SELECT revision FROM sources WHERE path = documents.source"
+_COLUMNS = f"SELECT id, key, source, title, fields, gone, ({_REVISION}) FROM documents"
 
 GONE = "the file is gone, or cannot be read any more; the text is that of the last time"
 CHANGED = "the file was changed after it was indexed; index it again to see it here"

@@ -1,0 +1,159 @@
+"""Drafts of documents: the changes of one update beside what is shared with the generation before, or all written whole.
+
+Writing a change costs what changed. Once changes are a share of all, everything is written whole, and what counts no longer
+leaves the disk.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from oreqa.index.generations import CHANGES, DOCUMENTS, link_file, read_manifest
+from oreqa.index.schema import NUMBERED, create_tables, is_shared, show_as_one
+from oreqa.index.soundness import need_sound
+from oreqa.index.store import connect_draft, note_removed, open_documents, open_draft, transaction, unchanging
+
+_SHARE = 8
+"""Changes are written beside the documents up to the share of one in so many bytes."""
+
+
+def begin_draft(generation: Path, folder: Path) -> sqlite3.Connection:
+    """Open a draft in ``folder`` of what a generation holds."""
+    with closing(open_documents(generation)) as before:
+        is_old = not has_keys(before)
+    if is_old:
+        shutil.copyfile(generation / DOCUMENTS, folder / DOCUMENTS)
+        database = open_draft(folder)
+        database.execute("CREATE INDEX documents_key ON documents(key)")
+        return database
+    link_file(generation / DOCUMENTS, folder / DOCUMENTS)
+    if has_changes := (generation / CHANGES).is_file():
+        shutil.copyfile(generation / CHANGES, folder / CHANGES)
+    database = connect_draft(folder / CHANGES)
+    if not has_changes:
+        create_tables(database, changes=True)
+    note_removed(database)
+    show_as_one(database, unchanging(folder / DOCUMENTS))
+    if not has_changes:
+        with transaction(database):
+            for table in ("settings", "compounds"):
+                database.execute(f"INSERT INTO main.{table} SELECT * FROM whole.{table}")
+            _set_last_ids(database, "whole", "main")
+    return database
+
+
+def has_keys(database: sqlite3.Connection) -> bool:
+    """Whether documents are found by their keys; if not, they were written before updates shared them."""
+    return bool(database.execute("SELECT 1 FROM main.sqlite_schema WHERE name = 'documents_key'").fetchone())
+
+
+def name_keys(database: sqlite3.Connection) -> None:
+    """Let a connection find the ids of documents by their ``keys``, which files made before have no index of."""
+    if has_keys(database):
+        database.execute("CREATE TEMP VIEW keys AS SELECT key, id FROM documents")
+    else:
+        database.execute("CREATE TEMP TABLE keys AS SELECT key, id FROM documents")
+        database.execute("CREATE INDEX temp.keys_key ON keys(key)")
+
+
+def count_passages(database: sqlite3.Connection) -> int:
+    """The number of passages."""
+    row = database.execute("SELECT value FROM main.settings WHERE key = 'passages'").fetchone()
+    return int(row[0]) if row else int(database.execute("SELECT COUNT(*) FROM passages").fetchone()[0])
+
+
+def _set_last_ids(database: sqlite3.Connection, source: str, target: str) -> None:
+    """Let new rows of the ``target`` have ids behind all that the ``source`` ever gave."""
+    database.execute(f"DELETE FROM {target}.sqlite_sequence")
+    for table in NUMBERED:
+        query = (
+            f"SELECT MAX(COALESCE((SELECT MAX(id) FROM {source}.{table}), 0), "
+            f"COALESCE((SELECT seq FROM {source}.sqlite_sequence WHERE name = ?), 0))"
+        )
+        (last,) = database.execute(query, (table,)).fetchone()
+        database.execute(f"INSERT INTO {target}.sqlite_sequence(name, seq) VALUES (?, ?)", (table, last))
+
+
+def delete_documents(database: sqlite3.Connection, ids: Iterable[int]) -> None:
+    """Delete documents of a draft, with all that belongs to them."""
+    rows = [(number,) for number in ids]
+    if is_shared(database):
+        database.executemany("INSERT OR IGNORE INTO removed SELECT id FROM whole.passages WHERE document = ?", rows)
+        for table in ("removed_documents", "replaced_rows"):
+            query = f"INSERT OR IGNORE INTO main.{table} SELECT id FROM whole.documents WHERE id = ?"
+            database.executemany(query, rows)
+    database.executemany("DELETE FROM main.documents WHERE id = ?", rows)
+
+
+def set_gone(database: sqlite3.Connection, ids: Iterable[int], gone: bool) -> None:
+    """Note of documents of a draft whether their sources still have them."""
+    rows = [(number,) for number in ids]
+    if is_shared(database):
+        row = "SELECT * FROM whole.documents WHERE id = ? AND id NOT IN (SELECT id FROM main.replaced_rows)"
+        database.executemany(f"INSERT INTO main.documents {row}", rows)
+        database.executemany("INSERT OR IGNORE INTO main.replaced_rows SELECT id FROM whole.documents WHERE id = ?", rows)
+    database.executemany(f"UPDATE main.documents SET gone = {int(gone)} WHERE id = ?", rows)
+
+
+def delete_sources(database: sqlite3.Connection, paths: Iterable[str]) -> None:
+    """Forget as what sources of a draft were read."""
+    rows = [(path,) for path in paths]
+    if is_shared(database):
+        database.executemany(
+            "INSERT OR IGNORE INTO main.removed_sources SELECT path FROM whole.sources WHERE path = ?", rows
+        )
+    database.executemany("DELETE FROM main.sources WHERE path = ?", rows)
+
+
+def write_sources(database: sqlite3.Connection, revisions: Mapping[str, str | None]) -> None:
+    """Note with which revisions sources of a draft were read; those of None are read again."""
+    delete_sources(database, revisions)
+    rows = [pair for pair in revisions.items() if pair[1] is not None]
+    database.executemany("INSERT INTO main.sources VALUES (?, ?)", rows)
+
+
+def shared_documents(generation: Path | None, folder: Path) -> dict[str, dict[str, Any]]:
+    """The row of the manifest of documents that a draft shares with a generation, if it does."""
+    if generation is None or not (folder / CHANGES).is_file():
+        return {}
+    return {DOCUMENTS: read_manifest(generation)[DOCUMENTS]}
+
+
+def compacted(database: sqlite3.Connection, folder: Path, generation: Path | None, always: bool) -> sqlite3.Connection:
+    """Write a draft whole whose changes to a ``generation`` are a large share of it, or ``always``, and open it as that.
+
+    What counts no longer leaves no copy. Raises IndexStateError if the documents were damaged since they were written.
+    """
+    if generation is None or not is_shared(database):
+        return database
+    if not always and _SHARE * (folder / CHANGES).stat().st_size <= (folder / DOCUMENTS).stat().st_size:
+        return database
+    need_sound(generation, [DOCUMENTS])
+    whole = folder / f"{DOCUMENTS}.whole"
+    removed = database.execute("SELECT id FROM removed").fetchall()
+    database.execute("ATTACH ? AS target", (str(whole.absolute()),))
+    for pragma in ("journal_mode = OFF", "synchronous = OFF"):
+        database.execute(f"PRAGMA target.{pragma}")
+    create_tables(database, "target")
+    with transaction(database):
+        for table in ("settings", "sources", "documents", "passages", "terms", "compounds"):
+            database.execute(f"INSERT INTO target.{table} SELECT * FROM {table}")
+        database.execute(
+            "INSERT INTO target.sentences SELECT * FROM sentences WHERE passage IN (SELECT id FROM target.passages)"
+        )
+        of_documents = "WHERE document IN (SELECT id FROM target.documents)"
+        columns = "document, page, source, read, left_out"
+        database.execute(f"INSERT INTO target.pages SELECT {columns} FROM pages {of_documents} ORDER BY document, rowid")
+        database.execute(f"INSERT INTO target.layouts SELECT * FROM layouts {of_documents}")
+        _set_last_ids(database, "main", "target")
+    database.close()
+    (folder / CHANGES).unlink()
+    whole.replace(folder / DOCUMENTS)
+    database = open_draft(folder)
+    database.executemany("INSERT INTO removed VALUES (?)", removed)
+    return database
