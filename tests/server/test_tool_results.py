@@ -9,13 +9,15 @@ import pytest
 
 pytest.importorskip("fastapi", reason="the serve extra is not installed")
 
+from oreqa.answer import Answer, Piece
 from oreqa.as_json import document_id
+from oreqa.core import Passage, Sentence
 from oreqa.index.in_memory import index_documents
 from oreqa.index.store import Settings
 from oreqa.server.catalog import Catalog
 from oreqa.server.collections import ServedCollection, close_collections, open_collections
 from oreqa.server.problems import RefusedError
-from oreqa.server.tool_results import MOST_FETCHED, QUOTED, fetched, tool_links
+from oreqa.server.tool_results import MOST_FETCHED, QUOTED, answer_result, fetched, tool_links
 
 ADDRESSED = partial(tool_links, sites={}, several=False, base="http://kb:1")
 
@@ -44,6 +46,14 @@ def fetch(collections: dict[str, ServedCollection], id: str) -> dict[str, Any]:
     assert len(row["text"].encode()) <= MOST_FETCHED
     assert row["metadata"]["note"] == QUOTED
     return row
+
+
+def test_an_answer_of_several_spans_names_them_all() -> None:
+    sentence = Sentence("It speaks TLS and SSH.", 0, 22)
+    passage = Passage("a.md", "", "", sentence.text, 0, 22, (sentence,))
+    answer = Answer("SSH", 18, 21, 0.5, sentence, passage, 1.0, {}, spans=(Piece("TLS", 10, 13), Piece("SSH", 18, 21)))
+    row = answer_result(answer, "", ADDRESSED)
+    assert (row["text"], row["start"], row["end"]) == ("TLS, SSH", 18, 21)
 
 
 def test_a_short_document_comes_whole_wherever_it_was_found(long: dict[str, ServedCollection]) -> None:

@@ -56,12 +56,11 @@ class FetchResult(BaseModel):
 
 
 class AnswerResult(BaseModel):
-    """An answer with the sentence that proves it; start and end count characters of the document. spans are the texts of all
-    that answers, where that is several. newer and contradicted_by are documents that say otherwise."""
+    """An answer with the sentence that proves it; start and end count characters of the document. newer and contradicted_by
+    are documents that say otherwise."""
 
     id: str
     text: str
-    spans: list[str]
     sentence: str
     document: str
     page: int | None
@@ -113,8 +112,7 @@ def answer_result(answer: Answer, collection: str, addressed: Addressed) -> dict
     passage, start, end = answer.passage, answer.start, answer.end
     return {
         **addressed(passage, answer.sentence, start, end, collection),
-        "text": answer.text,
-        "spans": [span.text for span in answer.spans],
+        "text": answer.whole_text,
         "sentence": answer.sentence.text,
         "document": passage.document_key,
         "page": place_json(passage, start, end)["page"],
