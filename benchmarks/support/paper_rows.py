@@ -214,6 +214,14 @@ ROWS: dict[str, list[Row]] = {
             verdict="holds: more to mend",
         ),
         Row(
+            "1",
+            "DPR's reader, TREC: before→after",
+            "",
+            tuple(("openqa/dpr_reader.json", "rows", name, "trec", "em") for name in ("before", "after")),
+            "283; 200",
+            verdict="cannot be said: p 0.25",
+        ),
+        Row(
             "2",
             "reader→re-ranker, SQuAD",
             "",
