@@ -17,9 +17,9 @@ _CRASH = """
 import json, sys
 from pathlib import Path
 from crash import WAYS, Crashes, Library
-from oreqa.index import segments
-segments.RATIO = int(sys.argv[2])
-crashes = Crashes(Library(Path(sys.argv[1])), *sys.argv[3:])
+from oreqa.index import drafts, segments
+segments.RATIO, drafts._SHARE = map(int, sys.argv[2:4])
+crashes = Crashes(Library(Path(sys.argv[1])), *sys.argv[4:])
 every = len(crashes.points) / 7
 points = [*(crashes.points[int(every * number)] for number in range(7)), crashes.points[-1]]
 results = [crashes.crash(point, [WAYS[number % len(WAYS)]]) for number, point in enumerate(points)]
@@ -29,9 +29,12 @@ print(json.dumps([[crash.write, crash.after, crash.ways] for crash in results]))
 
 @pytest.mark.system
 @pytest.mark.skipif(sys.platform != "linux", reason="counts writes through /proc")
-@pytest.mark.parametrize(("flags", "ratio"), [((), 4), (("--prune",), 4), (("--prune",), 2)])  # of 2: segments are merged
-def test_killed_at_a_write(tmp_path: Path, flags: tuple[str, ...], ratio: int) -> None:
-    command = [sys.executable, "-c", _CRASH, str(tmp_path), str(ratio), *flags]
+@pytest.mark.parametrize(
+    ("flags", "ratio", "share"),  # of a ratio of 2 segments are merged, of a share of 0 documents are shared
+    [((), 4, 8), ((), 4, 0), (("--prune",), 4, 8), (("--prune",), 2, 0)],
+)
+def test_killed_at_a_write(tmp_path: Path, flags: tuple[str, ...], ratio: int, share: int) -> None:
+    command = [sys.executable, "-c", _CRASH, str(tmp_path), str(ratio), str(share), *flags]
     path = os.pathsep.join([str(SUPPORT), *filter(None, [os.environ.get("PYTHONPATH")])])
     run = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
