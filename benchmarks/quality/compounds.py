@@ -21,9 +21,10 @@ from pathlib import Path
 import numpy as np
 
 from oreqa.evaluation.metrics import paired_difference
-from oreqa.index.bm25 import BM25_PARAMETERS, Bm25, LivePostings, postings_of
+from oreqa.index.bm25 import BM25_PARAMETERS, Bm25
 from oreqa.index.compounds import split_compound, vocabulary_parts
 from oreqa.index.lexical import Vocabulary, words
+from oreqa.index.postings import LivePostings, postings_of
 
 sys.path.append(str(Path(__file__).parents[1]))
 from common import report

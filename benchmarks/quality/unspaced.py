@@ -20,8 +20,9 @@ from pathlib import Path
 
 import numpy as np
 
-from oreqa.index.bm25 import Bm25, LivePostings, postings_of
+from oreqa.index.bm25 import Bm25
 from oreqa.index.lexical import Vocabulary, words
+from oreqa.index.postings import LivePostings, postings_of
 
 sys.path.append(str(Path(__file__).parents[1]))
 from common import report

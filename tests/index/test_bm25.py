@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from oreqa.arrays import Floats
-from oreqa.index.bm25 import (
-    Bm25,
+from oreqa.index.best import best_sentences
+from oreqa.index.bm25 import Bm25
+from oreqa.index.postings import (
     LivePostings,
     Postings,
     joined,
@@ -162,3 +163,36 @@ def test_the_words_of_live_texts(dead: set[int]) -> None:
     words, counts = live_words(LivePostings.of(postings(texts), np.array(sorted(dead), np.intp)))
     assert words.tolist() == live.words.tolist()
     assert counts.tolist() == np.diff(live.starts).tolist()
+
+
+@pytest.mark.parametrize("count", [1, 5, 40, 1000])
+@pytest.mark.parametrize("share", [None, 0.3])
+def test_the_best_texts_are_those_of_the_highest_scores(count: int, share: float | None) -> None:
+    draw = np.random.default_rng(count)
+    sizes = (500, 80, 20)
+    texts = [np.minimum(draw.zipf(1.3, draw.integers(1, 30)), 400).tolist() for _ in range(sum(sizes))]
+    parts, begin = [], 0
+    for size in sizes:
+        dead = np.sort(draw.choice(size, size // 10, replace=False)) if size > 20 else None
+        parts.append(LivePostings.of(postings(texts[begin : begin + size]), dead))
+        begin += size
+    bm25 = Bm25(parts, K1, SHARE, {3: [7, 400]})
+    allowed = None if share is None else draw.random(len(bm25)) < share
+    for _ in range(40):
+        numbers = np.minimum(draw.zipf(1.3, draw.integers(1, 9)), 401).astype(np.int32)
+        scores = bm25.scores_of(numbers, np.arange(len(bm25)))
+        scores[scores == 0] = -np.inf
+        if allowed is not None:
+            scores[~allowed] = -np.inf
+        assert bm25.best(numbers, count, allowed).tolist() == best_sentences(scores, count).tolist()
+
+
+def test_common_words_are_looked_up_in_few_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    bm25 = Bm25([LivePostings.of(postings([[A, B] if n % 40 == 0 else [A, C] for n in range(4000)]))], K1, SHARE)
+    counted: list[int] = []
+    add = Bm25._add
+    monkeypatch.setattr(
+        Bm25, "_add", lambda self, scores, number, *rest: counted.append(number) or add(self, scores, number, *rest)
+    )
+    assert bm25.best(np.array([A, B], np.int32), 10).tolist() == [40 * n for n in range(10)]
+    assert counted == [B]

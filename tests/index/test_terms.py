@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from oreqa.index.bm25 import LivePostings, postings_of
+from oreqa.index.postings import LivePostings, postings_of
 from oreqa.index.store import Settings, create_documents
 from oreqa.index.terms import Terms, drop_unused_terms
 

@@ -1,4 +1,4 @@
-"""BM25 (Robertson & Zaragoza 2009, Lucene's variant) from postings: which texts hold a word, and how often.
+"""BM25 (Robertson & Zaragoza 2009, Lucene's variant) of texts, from their postings.
 
 The numbers that depend on the whole collection, those of texts with a word, of all texts and of their words, are summed over
 its parts when a question is asked: a collection in parts gives the scores of one in a single part, exactly.
@@ -6,147 +6,20 @@ its parts when a question is asked: a collection in parts gives the scores of on
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from oreqa.arrays import Floats, Ints, Rows, check_whole, mapped_array
+from oreqa.arrays import Flags, Floats, Ints, Rows
 from oreqa.core import Unit
-from oreqa.index.lexical import Texts
+from oreqa.index.best import best_sentences
+from oreqa.index.postings import LivePostings
 
 BM25_PARAMETERS: Mapping[Unit, tuple[float, float]] = {"sentence": (0.6, 0.2), "passage": (0.9, 0.4)}
 """k1 and b. For sentences repeating a word adds little, and length hardly matters; passages have their title and heading.
 Both pairs were tuned: docs/results/fusion.md."""
-
-_SIZES = 4
-"""Numbers in front of a file of postings: how many words, postings and texts there are, and a zero."""
-
-
-@dataclass(frozen=True, slots=True)
-class Postings:
-    """The ``words`` that some text holds, rising, and the texts that hold each, ``rows[starts[i] : starts[i + 1]]``, rising.
-
-    ``counts`` says how often, and ``lengths`` how many words each text has.
-    """
-
-    words: Ints
-    starts: NDArray[np.int64]
-    rows: Ints
-    counts: Ints
-    lengths: Ints
-
-    def of(self, number: int) -> tuple[Ints, Ints]:
-        """The rows of the texts that hold a word, and how often they do."""
-        place = int(np.searchsorted(self.words, number))
-        if place == len(self.words) or self.words[place] != number:
-            return self.rows[:0], self.counts[:0]
-        begin, end = self.starts[place], self.starts[place + 1]
-        return self.rows[begin:end], self.counts[begin:end]
-
-
-def postings_of(texts: Texts) -> Postings:
-    """The postings of numbered words of all texts, one after another."""
-    terms, lengths = texts
-    keys = terms.astype(np.int64) * len(lengths) + np.repeat(np.arange(len(lengths)), lengths)
-    keys, counts = np.unique(keys, return_counts=True)
-    return _grouped(keys, counts, lengths)
-
-
-def _grouped(keys: NDArray[np.int64], counts: NDArray[np.integer], lengths: NDArray[np.integer]) -> Postings:
-    """Postings from their rising keys: the number of the word times the number of texts, plus the text's row."""
-    of_postings, rows = np.divmod(keys, max(len(lengths), 1))
-    starts = np.flatnonzero(np.diff(of_postings, prepend=-1))
-    words, starts = of_postings[starts].astype(np.int32), np.append(starts, len(keys)).astype(np.int64)
-    return Postings(words, starts, rows.astype(np.int32), counts.astype(np.int32), lengths.astype(np.int32))
-
-
-def write_postings(postings: Postings, path: Path) -> None:
-    """Write postings into one .npy file. Raises OSError if the disk is full."""
-    sizes = [len(postings.words), len(postings.rows), len(postings.lengths), 0]
-    arrays = (postings.words, postings.rows, postings.counts, postings.lengths)
-    wide = np.concatenate([sizes, postings.starts]).astype("<i8").view("<i4")
-    np.save(path, np.concatenate([wide, *arrays]).astype("<i4"))
-    check_whole(path)
-
-
-def mapped_postings(path: Path, count: int) -> Postings:
-    """Postings of ``count`` texts in a file, mapped into memory. Raises ValueError if they are of another number."""
-    every: Ints = mapped_array(path)
-    words, postings, texts, _ = every[: 2 * _SIZES].view("<i8").tolist()
-    sizes = [2 * _SIZES, 2 * (words + 1), words, postings, postings, texts]
-    if texts != count or min(sizes) < 0 or sum(sizes) != len(every):
-        raise ValueError(f"{path} does not hold the words of {count} texts")
-    _, starts, *arrays = np.split(every, np.cumsum(sizes)[:-1])
-    return Postings(arrays[0], starts.view("<i8"), *arrays[1:])
-
-
-@dataclass(frozen=True, slots=True)
-class LivePostings:
-    """The postings of a part of the texts. Those of the ``dead`` rows, rising, count no longer; ``live`` are the others."""
-
-    postings: Postings
-    dead: Rows
-    live: Rows
-
-    @classmethod
-    def of(cls, postings: Postings, dead: Rows | None = None) -> LivePostings:
-        """A part of all texts of the postings but the ``dead`` ones."""
-        dead = np.zeros(0, np.intp) if dead is None else dead
-        return cls(postings, dead, np.delete(np.arange(len(postings.lengths)), dead) if len(dead) else dead)
-
-    def rows(self, places: Rows) -> Rows:
-        """The rows of live texts by their places among these."""
-        return self.live[places] if len(self.dead) else places
-
-    def __len__(self) -> int:
-        return len(self.postings.lengths) - len(self.dead)
-
-
-def joined(parts: Sequence[LivePostings]) -> Postings:
-    """The postings of the live texts of several parts, one part behind another."""
-    size, begin = sum(map(len, parts)), 0
-    keys, counts, lengths = [], [], []
-    for part in parts:
-        old = part.postings
-        live = part.rows(np.arange(len(part)))
-        places = np.full(len(old.lengths), -1, np.int64)
-        places[live] = np.arange(begin, begin + len(part))
-        rows = places[old.rows]
-        keys.append((np.repeat(old.words, np.diff(old.starts)).astype(np.int64) * size + rows)[rows >= 0])
-        counts.append(old.counts[rows >= 0])
-        lengths.append(old.lengths[live])
-        begin += len(part)
-    every = np.concatenate(keys)
-    order = np.argsort(every, kind="stable")
-    return _grouped(every[order], np.concatenate(counts)[order], np.concatenate(lengths))
-
-
-def renumbered(postings: Postings, old: Ints, new: Ints) -> Postings:
-    """The postings with ``new`` numbers of words in place of the ``old`` ones, which rise and hold all of theirs."""
-    words = new[np.searchsorted(old, postings.words)]
-    order = np.argsort(words)
-    sizes = np.diff(postings.starts)[order]
-    starts = np.cumsum([0, *sizes])
-    places = np.arange(starts[-1]) + np.repeat(postings.starts[:-1][order] - starts[:-1], sizes)
-    return Postings(words[order], starts, postings.rows[places], postings.counts[places], postings.lengths)
-
-
-def live_words(part: LivePostings) -> tuple[Ints, Ints]:
-    """The words that live texts of a part hold, rising, and how many texts hold each."""
-    postings = part.postings
-    if not len(part.dead):
-        return postings.words, np.diff(postings.starts).astype(np.int32)
-    lives = np.ones(len(postings.lengths), bool)
-    lives[part.dead] = False
-    counts = (
-        np.add.reduceat(lives[postings.rows].astype(np.int32), postings.starts[:-1]) if len(postings.words) else lives[:0]
-    )
-    held = counts > 0
-    return postings.words[held], counts[held]
 
 
 def _near(rows: Ints, wanted: Rows) -> Rows:
@@ -154,6 +27,19 @@ def _near(rows: Ints, wanted: Rows) -> Rows:
     at = np.searchsorted(rows, wanted)
     at[at == len(rows)] = 0
     return at
+
+
+_COMMON = 50
+"""A word is common where one in so many texts holds it."""
+
+_ROUNDING = 1e-4
+"""The share by which sums of the same numbers in another order differ, with room."""
+
+
+def _highest(scores: Floats, count: int) -> float:
+    """The lowest of the ``count`` highest scores; 0 if there are fewer."""
+    held = scores[scores > 0]
+    return float(np.partition(held, len(held) - count)[len(held) - count]) if len(held) >= count else 0.0
 
 
 class Bm25:
@@ -224,6 +110,39 @@ class Bm25:
                     lengths = self._lengths[place][wanted[held]]
                     scores[begin + held] += self._weighted(idf, counts[at[held]], lengths)
         return scores
+
+    def best(self, numbers: Ints, count: int, allowed: Flags | None = None) -> Rows:
+        """The places of the ``count`` best of the texts that hold a word of a question and are ``allowed``, best first.
+
+        Rare words are counted first. Once the others cannot lift a text among the best by themselves, they are looked up in
+        those texts alone that may be among them (MaxScore, Turtle & Flood 1995).
+        """
+        scores, threshold = np.zeros(len(self), np.float32), 0.0
+        times = Counter(self._weights(numbers))
+        weights = sorted(((idf * often, number) for (number, idf), often in times.items()), reverse=True)
+        rest = sum(weight for weight, _ in weights)
+        for place, (weight, number) in enumerate(weights):
+            if place and self.texts_with(number) > len(self) // _COMMON and rest < (threshold := _highest(scores, count)):
+                break
+            rest -= weight
+            self._add(scores, number, weight, allowed)
+        else:
+            rest, threshold = 0.0, _highest(scores, count)
+        places = np.flatnonzero(scores > max(threshold * (1 - _ROUNDING) - rest, 0))
+        return places[best_sentences(self.scores_of(numbers, places), count)]
+
+    def _add(self, scores: Floats, number: int, weight: float, allowed: Flags | None) -> None:
+        """Add what a word of that weight gives texts to their scores."""
+        for part, start, lengths in zip(self._parts, self._starts, self._lengths, strict=False):
+            rows, counts = self._held(part, number)
+            places = rows + start
+            if len(part.dead) and len(rows):
+                before = np.searchsorted(part.dead, rows)
+                lives = part.dead[np.minimum(before, len(part.dead) - 1)] != rows
+                rows, counts, places = rows[lives], counts[lives], (places - before)[lives]
+            if allowed is not None:
+                rows, counts, places = rows[allowed[places]], counts[allowed[places]], places[allowed[places]]
+            scores[places] += self._weighted(weight, counts, lengths[rows])
 
     def _weights(self, numbers: Ints) -> list[tuple[int, float]]:
         idf = {number: self._idf(self.texts_with(number)) for number in set(numbers.tolist())}

@@ -12,9 +12,9 @@ import numpy as np
 
 from oreqa.arrays import Ints
 from oreqa.core import UNITS, Unit
-from oreqa.index.bm25 import Postings, renumbered
 from oreqa.index.drafts import delete_sources
 from oreqa.index.generations import read_manifest
+from oreqa.index.postings import Postings, renumbered
 from oreqa.index.segments import Segment, merge_segments, segment_of, write_segment
 from oreqa.index.store import open_documents, transaction
 from oreqa.index.terms import Terms

@@ -17,12 +17,12 @@ from oreqa.arrays import Ints
 from oreqa.core import UNITS, Passage, Unit
 from oreqa.corpus.splitter import passage_head
 from oreqa.defaults import BATCH_PASSAGES
-from oreqa.index.bm25 import Postings, postings_of
 from oreqa.index.codes import Codes
 from oreqa.index.documents import stored_passages
 from oreqa.index.encodings import Encodings, Published
 from oreqa.index.generations import CHANGES, DOCUMENTS, link_file, read_manifest
 from oreqa.index.lexical import words
+from oreqa.index.postings import Postings, postings_of
 from oreqa.index.schema import is_shared
 from oreqa.index.segments import (
     Segment,

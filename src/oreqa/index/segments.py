@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from oreqa.arrays import Floats, Ids, Ints, Rows, check_whole, mapped_array
 from oreqa.core import UNITS, Unit
-from oreqa.index.bm25 import LivePostings, Postings, joined, mapped_postings, write_postings
 from oreqa.index.codes import Codes, inner_products, mapped_codes
 from oreqa.index.generations import link_file, read_manifest
+from oreqa.index.postings import LivePostings, Postings, joined, mapped_postings, write_postings
 
 DEAD = "dead.npy"
 """The rows of the passages of a segment that count no longer: the one file that is not shared between generations."""

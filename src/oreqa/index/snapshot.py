@@ -129,12 +129,13 @@ class Snapshot:
         return [key for (key,) in self.select("SELECT key FROM documents ORDER BY id")]
 
     def word_numbers(self, stems: Iterable[str]) -> dict[str, int | None]:
-        """The number of each word; None for words that no text of the index holds."""
+        """The number of each word; None for words that no text of the index holds: removed ones may have theirs still."""
         numbers: dict[str, int | None] = {}
+        passages = self.engine.words.get("passage")
         with self._one_query:
             for stem in stems:
                 row = self.documents.execute("SELECT id FROM terms WHERE term = ?", (stem,)).fetchone()
-                numbers[stem] = row[0] if row else None
+                numbers[stem] = row[0] if row and passages and passages.texts_with(row[0]) else None
         return numbers
 
     def similar_terms(self, stem: str, letters: int) -> list[tuple[int, str]]:

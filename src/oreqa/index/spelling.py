@@ -32,16 +32,11 @@ def misspelt(question: str, snapshot: Snapshot, is_word: Callable[[str], bool]) 
     numbers = snapshot.word_numbers(stems.values())
     respelt = {}
     for word, stem in stems.items():
-        if not _is_held(numbers[stem], snapshot) and (form := _nearest(stem, snapshot, language)):
+        if numbers[stem] is None and (form := _nearest(stem, snapshot, language)):
             respelt[word] = form
     if respelt and foreign_language(question) not in (None, language):
         return {}
     return respelt
-
-
-def _is_held(number: int | None, snapshot: Snapshot) -> bool:
-    """Whether a text holds a word of that number: those of removed documents may have theirs still."""
-    return number is not None and snapshot.engine.words["passage"].texts_with(number) > 0
 
 
 def with_words(question: str, respelt: Mapping[str, str]) -> str:

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from oreqa.arrays import Ints
-from oreqa.index.bm25 import LivePostings, live_words
 from oreqa.index.compounds import COMPOUNDING, vocabulary_parts
+from oreqa.index.postings import LivePostings, live_words
 from oreqa.index.schema import is_shared
 from oreqa.index.store import read_setting, transaction
 

@@ -19,9 +19,10 @@ from oreqa.datasets.reqa import ReqaTask, draw_questions
 from oreqa.defaults import DEFAULT_ENCODER, LANGUAGE
 from oreqa.files import write_jsonl
 from oreqa.index.best import best_sentences
-from oreqa.index.bm25 import BM25_PARAMETERS, Bm25, LivePostings, postings_of
+from oreqa.index.bm25 import BM25_PARAMETERS, Bm25
 from oreqa.index.lexical import Vocabulary, words
 from oreqa.index.passages import index_folder, index_passages, sentence_rows
+from oreqa.index.postings import LivePostings, postings_of
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
 from oreqa.progress import Advance, Progress, ignore, no_progress, show

@@ -59,8 +59,7 @@ class LocalEngine:
         for number in range(len(words if vectors is None else vectors)):  # type: ignore[arg-type]
             best = [near[number]] if near else []
             if words is not None:
-                scores = self.words["passage"].scores(words[number])
-                best.append(_best(np.where(scores == 0, -np.inf, scores), flags, count))
+                best.append(self.words["passage"].best(words[number], count, flags))
             yield self._part(np.unique(np.concatenate(best)))
 
     def _products(self, questions: Floats) -> Iterator[Floats]:
