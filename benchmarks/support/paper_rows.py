@@ -87,7 +87,15 @@ ROWS: dict[str, list[Row]] = {
         Row("2, 3", "BERT large; MultiReQA NQ", "93.6; 58.9→65.9", verdict="not run: GPU; MRQA's file"),
     ],
     "endx": [
-        Row("2", "RNN, SQuAD", "52.19→53.68", verdict="not run: `--encoder rnn`"),
+        Row(
+            "2",
+            "RNN of 96, raw",
+            "52.19→53.68",
+            tuple(_endx(f"rnn {name}", file="squad_96_wide") for name in ("dual_dot", "endx_dot")),
+            "1,500×4; 10,539",
+            _endx("rnn endx_dot", "seeds", "squad_96_wide"),
+            "cannot be said: p 0.22",
+        ),
         Row(
             "2",
             "GRU, raw",
@@ -167,7 +175,7 @@ ROWS: dict[str, list[Row]] = {
             tuple(_endx(f"gru {name}", file="squad_96_wide") for name in ("dual", "endx", "endx_regression_tenth")),
             "1,500×4; 10,539",
             _endx("gru endx_regression_tenth", "seeds", "squad_96_wide"),
-            "rival as good: p 0.08; as none: p 0.91",
+            "gains nothing: p 0.91",
         ),
         Row("3", "HotpotQA, NewsQA", "", verdict="not run: MRQA's files"),
         Row(
