@@ -21,7 +21,7 @@ def run(*arguments: object) -> Result:
 def test_the_index_is_that_of_the_variable_else_of_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert (new_index(), default_index()) == (Path(".oreqa"), None)
-    ways = "set --index or OREQA_INDEX, or make one here: oreqa index ."
+    ways = "set --index, before any --, or OREQA_INDEX, or make one here: oreqa index ."
     with pytest.raises(InputError, match=ways):
         need_index()
     monkeypatch.setenv("OREQA_INDEX", "")
@@ -46,7 +46,7 @@ def test_commands_work_without_naming_the_index(
     tmp_path: Path, library: Path, fitted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(library)
-    ways = "error: no index is named: set --index or OREQA_INDEX, or make one here: oreqa index .\n"
+    ways = "error: no index is named: set --index, before any --, or OREQA_INDEX, or make one here: oreqa index .\n"
     for command in (("ask", "x"), ("search", "x"), ("show", "x"), ("check",), ("fit",), ("serve",), ("mcp",)):
         refused = run(*command)
         assert (refused.exit_code, refused.stdout, refused.stderr) == (2, "", ways)

@@ -43,7 +43,7 @@ def need_index() -> Path:
     """Return the index that is used where none is named. Raises InputError, with the ways out, if there is none."""
     index = default_index()
     if index is None:
-        raise InputError("no index is named: set --index or OREQA_INDEX, or make one here: oreqa index .")
+        raise InputError("no index is named: set --index, before any --, or OREQA_INDEX, or make one here: oreqa index .")
     return index
 
 

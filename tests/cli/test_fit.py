@@ -101,3 +101,18 @@ def test_too_few_questions(kb: Path, questions: Path) -> None:
     assert refused.exit_code == 2
     assert refused.stderr.startswith("error: questions is 50; at least 90 are needed")
     assert refused.stderr.count("\n") == 1
+
+
+def test_a_fit_can_be_undone(kb: Path, questions: Path) -> None:
+    asked = ("ask", "who eats hay 3", "--index", kb, "--reader", "none", "--json")
+    before = run(*asked).stdout
+    assert run("fit", "--index", kb, "--data", questions, "--reader", "none").exit_code == 0
+    assert json.loads(run(*asked).stdout)["calibrated"]
+    refused = run("fit", "--index", kb, "--data", questions, "--undo")
+    assert (refused.exit_code, "name one of the two" in refused.stderr) == (2, True)
+    assert (
+        run("fit", "--index", kb, "--undo").stdout
+        == f"{kb} uses again the weights and probabilities that its models come with\n"
+    )
+    assert json.loads(run(*asked).stdout) == json.loads(before)
+    assert json.loads(run("fit", "--index", kb, "--undo", "--json").stdout) == {"index": str(kb), "undone": False}

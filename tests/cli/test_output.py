@@ -217,7 +217,7 @@ LONG = "a" * 300
         (["ask", "?", "--index", "kb"], "the question is empty"),
         (["search", "What", "is", "--index", "kb"], 'put the question in quotes: "What is"'),
         (["ask", "x", "--index", "kb", "-k", "ten"], "Invalid value for '-k'"),
-        (["ask", "x"], "no index is named: set --index or OREQA_INDEX, or make one here: oreqa index .\n"),
+        (["ask", "x"], "no index is named: set --index, before any --, or OREQA_INDEX, or make one here: oreqa index .\n"),
         (["mine", "negatives"], "Missing option '--data'; "),
         (["ask", "x", "--index", "kb", "-k", "0"], "Invalid value for '-k'"),
         (["search", "x", "--index", "kb", "--mode", "fuzzy"], "'fuzzy' is not one of 'hybrid'"),

@@ -9,13 +9,15 @@ from tiny_models import make_model
 
 from oreqa.errors import IndexStateError, ModelError
 from oreqa.index import publish
-from oreqa.index.change_encoder import change_encoder, copy_generation
+from oreqa.index.change_encoder import change_encoder, copy_generation, publish_fitted, undo_fit
 from oreqa.index.encodings import Encodings
+from oreqa.index.fitted import IndexFitted
 from oreqa.index.generations import newest_generation
 from oreqa.index.ingest import index_files
 from oreqa.index.journal import JOURNAL
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
+from oreqa.models.fitted import Calibration, Fitted
 from oreqa.progress import part_of
 
 
@@ -135,3 +137,21 @@ def test_another_index_by_another_encoder_or_with_damage_gives_what_it_can(
     file.write_bytes(file.read_bytes()[:-1] + b"x")
     change_encoder(kb, tiny, progress=part_of(encoded.append), encoded=tmp_path / "trial")
     assert encoded[0] == 0
+
+
+def test_what_was_fitted_is_taken_out_and_nothing_else(kb: Path, tmp_path: Path) -> None:
+    with pytest.raises(IndexStateError):
+        undo_fit(tmp_path / "none")
+    assert not undo_fit(kb)
+    before = content(kb)
+    with Index.open(kb) as index:
+        encoder = index.fingerprint
+    fitted = IndexFitted(encoder, {}, {("r", ""): Fitted(calibration=Calibration({"span": 1.0}, 0.5, 0.3))})
+    publish_fitted(kb, lambda _: fitted)
+    with Index.open(kb) as index:
+        assert index.snapshot().index_fitted == fitted
+    assert undo_fit(kb)
+    with Index.open(kb) as index:
+        assert index.snapshot().index_fitted == IndexFitted()
+    assert content(kb) == before
+    assert not undo_fit(kb)

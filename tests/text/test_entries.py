@@ -2,188 +2,59 @@ from __future__ import annotations
 
 import pytest
 
-from oreqa.text.entries import asked_names, has_entry, other_entries
+from oreqa.text.entries import find_entries, may_name
 
-OPTIONS = "-l, --keep-last=N\nkeep some\n\n--keep=N\nkeep all, not with --keep-last\n\nProse in it.\n\n--user=U\n\n--password=P\nlog in\n\n--batch\n--no-batch\nask nothing"
-
-
-def cut(question: str, *texts: tuple[str, str]) -> list[list[str]]:
-    ranges = other_entries(question, texts)
-    return [[text[start:end].strip() for start, end in of_text] for of_text, (_, text) in zip(ranges, texts, strict=True)]
+COMMANDS = "ins_reg [key]\nNo longer exists.\nkill\nKill current window.\nlayout new [title]\nCreate a new layout."
 
 
-@pytest.mark.parametrize(
-    ("question", "kept"),
-    [
-        ("What does --keep-last do?", OPTIONS[: OPTIONS.index("--keep=N")]),
-        ("What does --keep do?", OPTIONS[OPTIONS.index("--keep=N") : OPTIONS.index("--user")]),
-        ("What is --user?", OPTIONS[OPTIONS.index("--user") : OPTIONS.index("--batch")]),
-        ("Do --password and --user belong together?", OPTIONS[OPTIONS.index("--user") : OPTIONS.index("--batch")]),
-        ("What does --no-batch do?", OPTIONS[OPTIONS.index("--batch") :]),
-    ],
-)
-def test_the_entries_that_a_question_names_are_kept(question: str, kept: str) -> None:
-    [others] = cut(question, ("OPTIONS", OPTIONS))
-    rest = OPTIONS
-    for other in others:
-        rest = rest.replace(other, "")
-    assert rest.split() == kept.split()
+def entries(text: str, *asked: str, heading: str = "") -> list[tuple[set[str], str]]:
+    return [(set(entry.names), text[entry.said : entry.end].strip()) for entry in find_entries(heading, text, set(asked))]
 
 
-@pytest.mark.parametrize(
-    ("question", "text"),
-    [
-        ("Which option keeps snapshots?", OPTIONS),  # it names no identifier
-        ("What does --keep-first do?", OPTIONS),  # no entry is about it
-        ("What does --keep-last do?", "--keep-last=N\nkeep some"),
-        ("What does --keep-last do?", ""),
-        (
-            "What does --json do?",
-            "--json DATA\nshort for\n--data DATA\n--header H\nNothing is checked.",
-        ),  # lines of an entry
-    ],
-)
-def test_nothing_is_cut_where_nothing_else_is_described(question: str, text: str) -> None:
-    assert cut(question, ("OPTIONS", text)) == [[]]
-
-
-def test_a_heading_names_what_the_beginning_is_about() -> None:
-    forward, decode = (
-        ("Variables > 3.191. mime_forward", "Default: no"),
-        ("Variables > 3.192. mime_forward_decode", "Default: yes"),
-    )
-    prose = ("Variables", "mime_forward is a variable.\n\nmail_check\nHow often to look.")
-    assert cut("What is the default of mime_forward?", decode, forward, prose) == [
-        ["Default: yes"], [], ["mail_check\nHow often to look.", "mime_forward is a variable."]
+def test_descriptions_at_the_indent_of_their_names_are_entries() -> None:
+    assert entries(COMMANDS, "kill") == [
+        ({"insreg"}, "No longer exists."), ({"kill"}, "Kill current window."), ({"layoutnew"}, "Create a new layout.")
     ]  # fmt: skip
-    assert cut("What is the default of mime_forward?", decode, prose) == [[], []]
 
 
-SETTINGS = "infra-host-ttl: <seconds>\nDefault is 900.\n\nport: <port number>\nDefault is 53.\n\nNote:\nIt is a port."
-
-
-@pytest.mark.parametrize(
-    ("question", "excluded"),
-    [
-        ("How do I set the default of infra-host-ttl?", [SETTINGS[SETTINGS.index("port") :]]),
-        ("How long is infra-host-ttl?", ["port: <port number>\nDefault is 53.\n\nNote:\nIt is a port."]),
-        ("What is the default of infra-host-ttl?", [SETTINGS[SETTINGS.index("port") :], "<seconds>"]),
-        ("What is the default of a well-known port?", []),  # no entry is about it
-        (
-            "What is the default of port?",
-            ["infra-host-ttl: <seconds>\nDefault is 900.", "<port number>", "Note:\nIt is a port."],
-        ),
-        ("Which port is the default?", []),  # a word like others
-    ],
-)
-def test_settings_with_a_colon_are_entries(question: str, excluded: list[str]) -> None:
-    assert cut(question, ("Options", SETTINGS)) == [excluded]
-
-
-def test_all_names_of_a_line_count_whatever_is_set_to_them() -> None:
-    text = "-n=NUM, --number=NUM\nhow many\n\n--size=N\nhow large, not with --number"
-    assert cut("What does --number do?", ("Options", text)) == [["--size=N\nhow large, not with --number"]]
-
-
-def test_long_lines_of_signs_take_no_time() -> None:
-    line = "a_" * 20_000
-    assert cut("What does --keep do?", ("Options", f"{line}\n\n--keep\nYes.\n\n{line}: <x>\nNo.")) == [[]]
-
-
-FONTS = "title\nInitial title. Default: foot.\n\nlocked-title\nThe program keeps it.\n\nmax_qos value\nDefaults to 2.\n\nfsync=int\nDefaults to 0.\n\nstart_type [ automatic | lazy | once ]\nautomatic is the default."
-
-
-@pytest.mark.parametrize(
-    ("question", "kept"),
-    [
-        ("What is the default of locked-title?", ""),  # its entry states none, those beside it do
-        ("What is the default of max_qos?", "max_qos value Defaults to 2."),
-        ("What is start_type by default?", "automatic is the default."),
-        ("What does locked-title do?", "locked-title The program keeps it."),
-    ],
-)
-def test_the_default_of_another_entry_is_none_of_this(question: str, kept: str) -> None:
-    [ranges] = other_entries(question, [("SECTION: main", FONTS)])
-    rest = list(FONTS)
-    for start, end in ranges:
-        rest[start:end] = " " * (end - start)
-    assert "".join(rest).split() == kept.split()
-
-
-def test_prose_counts_that_names_what_is_asked_for_beside_a_default() -> None:
-    prose = "By default, keep_all is 5.\n\nThe default of others is 7.\n\nkeep_all is new."
-    entry = "keep_all\nKeep all."
-    assert cut("What is the default of keep_all?", ("Notes", prose), ("Options", entry)) == [
-        ["The default of others is 7.", "keep_all is new."], [entry]
+def test_a_name_with_values_ends_the_entry_before() -> None:
+    zmodem = "zmodem [ off | auto ]\nDefine its support.\nzombie [keys[onerror]]\nWindows stay. By default off."
+    assert entries(zmodem, "zmodem") == [
+        ({"zmodem"}, "Define its support."), ({"zombie"}, "Windows stay. By default off.")
     ]  # fmt: skip
-    assert cut("What is the default of keep_all?", ("Notes", prose)) == [[]]  # no entry is about it
-
-
-def test_a_heading_in_small_letters_is_a_name() -> None:
-    asked = "What is the default of answer-rotation?"
-    assert cut(asked, ("server > answer-rotation", "Turns answers. Default: off"), ("server > zone-max", "Default: 3")) == [
-        ["Turns answers."], ["Default: 3"]
-    ]  # fmt: skip
-    assert cut(asked, ("server > Answer-rotation", "Default: off"), ("server > Zone-max", "Default: 3")) == [[], []]
-
-
-def test_terms_of_a_list_inside_of_an_entry_are_apart() -> None:
-    text = "--import-options LIST\nOptions are:\nkeep-trust\nKeep it. Defaults to no.\nself-sigs-only\nAccept them."
-    [kept] = other_entries("What does self-sigs-only do?", [("OPTIONS", text)])
-    assert [text[start:end].strip() for start, end in kept] == ["keep-trust\nKeep it. Defaults to no."]
-    assert cut("What does --import-options do?", ("OPTIONS", text)) == [[]]
 
 
 @pytest.mark.parametrize(
-    ("question", "names"),
+    ("line", "names"),
     [
-        ("What does reload do?", {"reload"}),
-        ("What is the default of title?", {"title"}),
-        ("By default, what is timeout set to?", {"timeout"}),
-        ("Which page is about the reload command?", {"reload"}),
-        ("Is 'gaps' new?", {"gaps"}),
-        ("What do -shortest and -n do?", {"shortest", "n"}),
-        ("What does --keep-last do?", {"keeplast"}),
-        ("What does it do?", set()),
-        ("What is the capital of Chad?", set()),
-        ("Which commands reload the pages?", set()),
-        ("What are gaps of -5 degrees?", set()),
+        ("-l, --keep-last=N", {"-l", "--keeplast"}),
+        ("-O file --output-document=file", {"-O", "--outputdocument"}),
+        ("-f, --file FILE | -x", {"-f", "--file", "-x"}),
+        ("--[no-]color, -c", {"--nocolor", "--color", "-c"}),
+        ("-map [-]input_id[:one][?][,sync_id[:one]] | [label] (output) and so many values that it is longer", {"-map"}),
+        ("--color[=WHEN], --colour[=WHEN]", {"--color", "--colour"}),
     ],
 )
-def test_names_that_a_question_asks_about(question: str, names: set[str]) -> None:
-    assert asked_names(question) == names
+def test_the_options_of_a_line(line: str, names: set[str]) -> None:
+    assert entries(f"{line}\nWhat it does.", min(names)) == [(names, "What it does.")]
 
 
 @pytest.mark.parametrize(
-    ("asked", "heading", "text", "has"),
-    [
-        ("reload", "", "reload_cache\nKeep it.\n\nreload\nRead it again.", True),
-        ("reload", "", "reload_cache\nKeep it, also after a reload.", False),
-        ("reload", "Commands > reload", "Read it again.", True),
-        ("reload", "Commands > Reload", "Read it again.", False),
-        ("reload", "", "reload is a command.", False),
-        ("export", "", "--export-ssh-key\nWrite it.", False),
-        ("export", "", "--export NAME\nWrite them.", True),
-        ("name", "", "--export NAME\nWrite them.", False),  # a value
-        ("shortest", "", "-shortest (output)\nFinish with the first.", True),
-        ("output", "", "-shortest (output)\nFinish with the first.", False),
-    ],
+    "line",
+    ["-map 0:v -map 0:a -f hls", "-sf $(cat /run/x.pid) -f a.cfg", "-map 0:a \\", "-map is it. It maps."],
 )
-def test_an_entry_has_the_whole_name(asked: str, heading: str, text: str, has: bool) -> None:
-    assert has_entry({asked}, heading, text) is has
+def test_code_and_prose_name_nothing(line: str) -> None:
+    assert entries(f"{line}\nMore.", "-map", "-sf") == []
 
 
-def test_plain_words_rule_out_the_entries_on_longer_names() -> None:
-    text = "reload_cache\nKeep what was read.\n\nreload\nRead the pages again."
-    assert cut("What does reload do?", ("Commands", text)) == [["reload_cache\nKeep what was read."]]
+def test_rows_hold_a_name_and_what_is_said_of_it() -> None:
+    rows = "-l      copy links\n-dM[<byte>] : poison memory\nrename | Rename the chain.\nmonitor [ on | off ]"
+    assert entries(rows, "-l") == entries(rows, "rename")
+    assert entries(rows, "-dm")[1:] == [({"-dm"}, "poison memory"), ({"rename"}, "Rename the chain.\nmonitor [ on | off ]")]
 
 
-def test_single_letters_differ_by_case() -> None:
-    text = "-p, --page-requisites\nget all files\n\n-P PREFIX\nsave files in it"
-    assert cut("What does wget -P do?", ("", text)) == [["-p, --page-requisites\nget all files"]]
-    assert cut("What does wget -p do?", ("", text)) == [["-P PREFIX\nsave files in it"]]
-    assert has_entry({"P"}, "", text)
-    assert not has_entry({"S"}, "", text)
-    assert cut("What is the default of -P?", ("", f"By default -P is the folder.\n\n{text}")) == [
-        ["-p, --page-requisites\nget all files", "-P PREFIX\nsave files in it"]
-    ]
+def test_a_text_without_the_name_may_have_no_entry() -> None:
+    assert may_name({"--keeplast"}, "Use keep_last.")
+    assert not may_name({"--keeplast"}, "Use keep-first.")
+    assert may_name({"-P"}, "-P FILE")
+    assert not may_name({"-P"}, "-p FILE")

@@ -19,6 +19,7 @@ from oreqa.answering.combining import (
     sentence_features,
     span_features,
 )
+from oreqa.answering.definitions import definitions_first, entry_text
 from oreqa.answering.several import with_several
 from oreqa.answering.versions import COMPARED_ANSWERS, HEAD, Origin, current_first
 from oreqa.arrays import Floats
@@ -33,7 +34,8 @@ from oreqa.models.fitted import Calibration, Fitted
 from oreqa.models.names import CLASSIFIER
 from oreqa.models.reader.blocks import Reading
 from oreqa.models.reader.reader import CHUNK, Reader
-from oreqa.text.entries import asked_names, has_entry, other_entries
+from oreqa.text.asked_entries import asked_entries, other_entries
+from oreqa.text.asking import asked_names, document_names, holds_options, named_program
 from oreqa.text.labels import labels, other_fields, repeats_question, ruled_out, similar_lines
 from oreqa.text.names import holds_names, identifiers
 from oreqa.text.rows import whole_cell
@@ -41,8 +43,9 @@ from oreqa.text.rows import whole_cell
 SPANS_TOP_K = 10
 """Spans that are taken from each passage."""
 
-IDENTIFIER_TOP_K = 100
-"""Passages or sentences among which those that hold a question's identifiers are looked for."""
+IDENTIFIER_TOP_K, LETTER_TOP_K = 100, 200
+"""Passages or sentences among which those that hold a question's identifiers are looked for; and its options of one letter,
+which the search tells apart from nothing."""
 
 
 def combination_of(reader: Reader | None, span_reranker: CrossEncoder | None) -> Combination:
@@ -141,7 +144,7 @@ def read_passages(reader: Reader, questions: Sequence[str], passages: Sequence[S
 def _excluded(question: str, passages: Sequence[Passage]) -> list[list[Range]]:
     """Of each passage the fields and entries that are not what the question names, and the lines of lists that its labels
     rule out."""
-    entries = other_entries(question, [(passage.heading, passage.text) for passage in passages])
+    entries = other_entries(question, list(map(entry_text, passages)))
     excluded = [[*of_passage, *other_fields(question, p.text)] for of_passage, p in zip(entries, passages, strict=True)]
     named = labels(question, [passage_head(passage.title, passage.heading) for passage in passages])
     if not named:
@@ -204,6 +207,7 @@ def best_answers(
         whole = bool(reading.odds) and asks_for_block(question)
         best = scored_blocks(scored, ranking, reading.odds, combination) if whole else scored
         compared = span_answers(best, ranking, max(k, COMPARED_ANSWERS), calibration)
+        compared = definitions_first(question, ranking, calibration, compared)
         current = current_first(question, compared, _origins(ranking, snapshot))
         answers = with_several(question, current, ranking, reading.spans)[:k]
         replies.append(with_blocks(answers, ranking, reading.odds, snapshot, "block" if whole else "text"))
@@ -248,15 +252,30 @@ def span_answers(spans: Sequence[ScoredSpan], hits: Sequence[Hit], k: int, calib
 
 def searched_hits(questions: Sequence[str], depth: int) -> int:
     """How many hits are searched so that ``holding_names`` leaves ``depth`` of them, if as many hold the identifiers."""
-    return max(depth, IDENTIFIER_TOP_K) if any(map(asked_names, questions)) else depth
+    asked = set().union(*map(asked_names, questions))
+    if any(len(name.lstrip("-")) == 1 for name in asked):
+        return max(depth, LETTER_TOP_K)
+    return max(depth, IDENTIFIER_TOP_K) if asked else depth
 
 
 def holding_names(question: str, hits: Sequence[Hit]) -> list[Hit]:
     """The hits whose passages, with title and heading, hold all identifiers that a question names; those first that have the
     entry on one."""
     named, asked = identifiers(question), asked_names(question)
-    texts = (f"{passage_head(hit.passage.title, hit.passage.heading)} {hit.passage.text}" for hit in hits)
+    texts = [f"{passage_head(hit.passage.title, hit.passage.heading)} {hit.passage.text}" for hit in hits]
     holding = [hit for hit, text in zip(hits, texts, strict=True) if holds_names(named, text)]
     if not asked:
         return holding
-    return sorted(holding, key=lambda hit: not has_entry(asked, hit.passage.heading, hit.passage.text))
+    if any(name.startswith("-") for name in asked):
+        holding = _of_program(named_program(question), holding)
+    entries = asked_entries(question, [entry_text(hit.passage) for hit in holding])
+    described = [hit for hit, of_hit in zip(holding, entries, strict=True) if of_hit]
+    return described + [
+        hit for hit, of_hit in zip(holding, entries, strict=True) if not of_hit and holds_options(question, hit.passage.text)
+    ]
+
+
+def _of_program(words: set[str], hits: Sequence[Hit]) -> list[Hit]:
+    """The hits of the documents that are named as the program whose option is asked for; all without such documents."""
+    named = [len(words & document_names(hit.passage.document_key)) for hit in hits]
+    return [hit for hit, count in zip(hits, named, strict=True) if count == max(named)]

@@ -64,7 +64,11 @@ class Command(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Raises InputError for an empty argument, as of an unset variable: typer would take it for the working folder. And
         for a path that begins in a working folder that was deleted."""
-        values, _, _ = self.make_parser(ctx).parse_args(list(args))
+        try:
+            values, _, _ = self.make_parser(ctx).parse_args(list(args))
+        except Exception as error:
+            _name_whole_word(error, args)
+            raise
         for parameter in self.get_params(ctx):
             value = values.get(parameter.name)
             each = [word for word in (value if isinstance(value, list | tuple) else [value]) if isinstance(word, str)]
@@ -88,6 +92,15 @@ class CommandGroup(TyperGroup):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         _print_help(self, ctx)
+
+
+def _name_whole_word(error: Exception, args: Sequence[str]) -> None:
+    """Let the error about an unknown option name all of an argument such as "-shortest", and not its first letter."""
+    option = getattr(error, "option_name", None)
+    word = next((word for word in args if option and len(option) == len("-s") and word.startswith(option)), None)
+    if word:
+        for name in ("option_name", "message"):
+            setattr(error, name, getattr(error, name).replace(option, word))
 
 
 def _print_help(command: TyperCommand | TyperGroup, ctx: Any) -> None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 import oreqa.fitting
 from oreqa.cli.application import Panel, app
 from oreqa.cli.options import data_option, model_option
 from oreqa.cli.output import model_or_none, print_json, say
 from oreqa.cli.runs import runs
+from oreqa.errors import InputError
 
 if TYPE_CHECKING:
     from oreqa.fitting.fit import FitReport
@@ -32,9 +36,23 @@ MEASURES = {
 PARTS = {"search": "search weights", "combination": "answer weights", "calibration": "calibration"}
 
 
+def _fit_or_undo() -> Callable[..., FitReport | bool]:
+    """``fit_index`` with an option to undo it."""
+    fit_index = oreqa.fitting.fit_index
+
+    def fit_or_undo(undo: bool, **settings: Any) -> FitReport | bool:
+        if undo and settings["data"] is not None:
+            raise InputError("--undo takes out what was fitted, and uses no --data: name one of the two")
+        return oreqa.fitting.undo_fit(settings["index"]) if undo else fit_index(**settings)
+
+    undo = Parameter("undo", Parameter.KEYWORD_ONLY, default=False)
+    fit_or_undo.__signature__ = Signature([*signature(fit_index).parameters.values(), undo])  # type: ignore[attr-defined]
+    return fit_or_undo
+
+
 @runs(
     app,
-    lambda: oreqa.fitting.fit_index,
+    _fit_or_undo,
     Panel.MODELS,
     data=Annotated[
         Path | None,
@@ -51,16 +69,25 @@ PARTS = {"search": "search weights", "combination": "answer weights", "calibrati
     questions=Annotated[
         int, data_option(metavar="N", min=1, help="Draw at most N questions, or generate them from N passages; at least 90.")
     ],
+    undo=Annotated[
+        bool, typer.Option("--undo", help="Take out what was fitted on the index: the models' own weights count again.")
+    ],
 )
-def fit(report: FitReport, index: Path, as_json: bool) -> None:
+def fit(report: FitReport | bool, index: Path, as_json: bool) -> None:
     """Fit search weights, answer weights and confidence for an index and the models that answer from it.
 
     Answers of models that were not fitted together have no probability: they are "not calibrated". This command fits it on
     questions about your documents, and measures it on others that were held out. What is better than before is stored in
-    the index, and counts for exactly these models. An interrupted run resumes when it is started again.
+    the index, and counts for exactly these models; --undo takes it out. An interrupted run resumes when it is started again.
 
     [bold]oreqa fit --index kb --data questions.jsonl --reader my-reader[/bold]
     """
+    if isinstance(report, bool):
+        if as_json:
+            print_json({"index": str(index), "undone": report})
+        else:
+            say(f"{index} uses {'again ' if report else ''}the weights and probabilities that its models come with")
+        return
     if as_json:
         print_json({**asdict(report), "index": str(index)})
         return

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from oreqa.arguments import as_index_folder, choice
+from oreqa.arguments import as_index_folder, as_path, choice
 from oreqa.errors import IndexStateError
 from oreqa.files import remove, write_json
 from oreqa.index import store
@@ -120,6 +120,17 @@ def publish_fitted(folder: Path, change: Callable[[IndexFitted], IndexFitted]) -
             publish_draft(folder)
         finally:
             drop_draft(folder)
+
+
+def undo_fit(index: str | Path) -> bool:
+    """Take out what was fitted on an index, so that the weights and probabilities of its models count again; whether there
+    was anything. Raises IndexStateError if there is no index, or if it is being written."""
+    folder = as_path(index, "an index's folder")
+    generation = require_generation(folder)
+    if read_index_fitted(generation / FITTED) == IndexFitted():
+        return False
+    publish_fitted(folder, lambda before: IndexFitted())
+    return True
 
 
 def copy_generation(folder: Path, out: Path) -> None:

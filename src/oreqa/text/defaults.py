@@ -22,6 +22,9 @@ _CUE = re.compile(
 )
 """What may state a default without the word: another one for it, also of other languages, or a value in the first line."""
 
+_INITIAL = re.compile(r"\binitial(?:ly| setting| value)\b", re.IGNORECASE)
+"""Another word that states one, also beside the first."""
+
 _PLACEHOLDER = re.compile(r"[<\[].*")
 """What stands for a value in the line that an entry begins with, as "<yes or no>"."""
 
@@ -60,8 +63,9 @@ def without_default(text: str, start: int, end: int) -> Iterator[Range]:
     if not mentions_default(entry):
         return
     sentences = split_sentences(entry)
-    stating = {number for number, (first, last) in enumerate(sentences) if mentions_default(entry[first:last])}
-    for number in list(stating):
+    saying = [number for number, (first, last) in enumerate(sentences) if mentions_default(entry[first:last])]
+    stating = {*saying, *(number for number, place in enumerate(sentences) if _INITIAL.search(entry[slice(*place)]))}
+    for number in saying:
         said = entry[slice(*sentences[number])]
         *_, word = _DEFAULT.finditer(said)
         if _FORTH.match(said, word.end()):

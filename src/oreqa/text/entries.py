@@ -1,20 +1,18 @@
-"""The entries of references: an option, a setting or a function, and what is said of it."""
+"""The entries of references: an option, a setting or a command, and what is said of it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
-from oreqa.core import Range
-from oreqa.text.defaults import asks_for_default, mentions_default, without_default
-from oreqa.text.names import LONGEST_LINE, all_names, holds_names, identifiers, is_name
-from oreqa.text.stop_words import STOP_WORDS
+from oreqa.text.names import LONGEST_LINE, all_names, is_name, key_of
 
 _FIRST_LINE = re.compile(r"(?:\A|(?<=\n\n))[ \t]*(?P<line>\S.*?)[ \t]*(?=\n|\Z)")
 """The first line of a paragraph."""
 
-_PARAGRAPH = re.compile(r"(?:[^\n]+\n?)+")
+_LINE = re.compile(r"^[ \t]*(?P<line>\S.*?)[ \t]*$", re.MULTILINE)
 
 _NUMBER = re.compile(r"[\d.]+\s+")
 """What stands before a name in a numbered heading."""
@@ -22,124 +20,227 @@ _NUMBER = re.compile(r"[\d.]+\s+")
 _SETTING = re.compile(r"(?P<name>[A-Za-z][\w.-]*):(?:\s+(?P<value>[<\[])?.*)?")
 """A name and what is set to it, as "port: <number>" and "num-threads: 4"."""
 
-_TERM = re.compile(r"[A-Za-z][\w.]*(?:[_-][\w.-]+(?:=\S*|(?: \S+){0,3})|=\S+|(?: [a-z]\w*)?)(?: ?[<\[{].*[>\]}])?")
+_TERM = re.compile(
+    r"[A-Za-z][\w.]*(?:[_-][\w.-]+(?:=\S*|(?: \S+){0,3}|(?: [<\[{].*[>\]}])? ?\S+)|=\S+|(?: [a-z]\w*)?)"
+    r"(?: ?[<\[{(].*[>\]})])?"
+)
 """A name with what stands for its value, above the lines that say what it is, as "threshold count" and "fsync=int"."""
 
-_INNER = re.compile(r"^[ \t]*(?P<name>[A-Za-z][\w.-]*)$", re.MULTILINE)
-"""A name above its lines in a list inside of an entry."""
+_VALUE = r"(?:<[^<>\n]*>|\[[^\[\]\n]*(?:\[[^\[\]\n]*\][^\[\]\n]*)*\]|\{[^{}\n]*\})"
+"""What stands for a value, in brackets."""
 
-_TOKEN, _INSIDE = re.compile(r"[\w-]+"), re.compile(r"\w[-_]\w|^-[A-Za-z]")
+_COMMAND = re.compile(rf"[a-z][\w-]*(?: [a-z][\w-]*){{0,3}}(?P<values>(?: ?(?:{_VALUE}|\.{{3}}|\||/))+)?")
+"""Words of a command or a setting with what stands for its values, as "set weight <server>"."""
 
-_PLAIN = re.compile(
-    r"(?:^|[.,:] ?)what (?:does|is) (?P<subject>[a-z]\w+)(?: (?:do|mean|control|set|set to|used for|for|by default))?\W*$"
-    r"|\b(?:default|meaning|effect|purpose)(?: value)? (?:of|for) (?P<object>[a-z]\w+)(?: by default)?\W*$"
-    r"|\bthe (?P<kind>[a-z]\w+) (?:option|setting|parameter|variable|directive|keyword|command|flag|attribute)\b"
-    r"|[`'\"“‘](?P<quoted>[a-z]\w+)[`'\"”’]",
-    re.IGNORECASE,
+_WORDS = re.compile(r"[A-Za-z][\w.-]*(?: (?![A-Z]+\b)[A-Za-z][\w.-]*){0,3}")
+"""The words that such a line begins with."""
+
+_ROW = re.compile(
+    rf"^[ \t]*(?P<line>[^\s<\[{{](?:[^\n<\[{{]|{_VALUE})*?)(?: {{2,}}|\t[ \t]*| [:–—|] )(?=[^\s<\[{{-])", re.MULTILINE
 )
-"""A word that a question names as options and settings are named: "What does reload do?", "the reload command"."""
+"""A name with what is said of it in the same line."""
+
+FEWEST_SAID = 3
+"""The fewest words behind a gap that say something of a name, whatever stands below."""
+
+_SINGLE = _FIRST = re.compile(r"[A-Za-z][\w.-]*")
+
+_LONG_OPTION = re.compile(r"--?[A-Za-z][\w-]*[ =]?[<\[{].{,200}")
+"""An option with the many forms of its value."""
+
+_MAYBE = re.compile(r"--\[([\w-]+)\]([\w-]+)")
+"""An option with a part that may be left out, as "--[no-]color"."""
+
+_OPTION = re.compile(rf"(?:^|(?<=[\s,/|]))-[^\s=\[<{{(,|]+(?:{_VALUE})*")
+_BETWEEN = re.compile(rf"(?:[ =]?(?:[^\s:'\"-][^\s:'\"]*|{_VALUE}))?\s*(?:[,/|]|or|and)?")
+_NO_NAMES = re.compile(r"\\\s*\Z|[.;] [A-Z]")
+"""An option in a line, what may stand between two that one entry is about, and signs of code and of prose."""
+
+_ENDS = frozenset(".:;)?!")
+_QUOTES = "`'\"‘’“”"
+_INSIDE = re.compile(r"\w[-_]\w")
 
 
-def asked_names(question: str) -> set[str]:
-    """The names that a question may ask an entry about, as ``identifiers`` compares them: those with a hyphen or an
-    underscore, and plain words where it names them.
+_Start = tuple[set[str], set[str], int, int]
+"""Names, parts, and where an entry and what it says begin."""
 
-    Examples:
-        >>> sorted(asked_names("Is -n --dry-run, and what does reload do?")), asked_names("What is the capital of Chad?")
-        (['dryrun', 'n'], set())
+
+@dataclass(frozen=True, slots=True)
+class ReferenceEntry:
+    """One of a text's entries: ``text[start:end]``, of which ``said`` begins what is said of the ``names``.
+
+    ``parts`` are further ones, that the line of the names begins with: "set" of "set weight <server>". A row holds name and
+    what is said of it.
     """
-    asked = {name for token in _TOKEN.findall(question) if _INSIDE.search(token) for name in all_names(token)}
-    plain = {match[match.lastgroup or 0].casefold() for match in _PLAIN.finditer(question)}
-    return asked | (plain - STOP_WORDS) | set(identifiers(question))
+
+    names: frozenset[str]
+    parts: frozenset[str]
+    start: int
+    end: int
+    said: int
+    is_row: bool = False
+
+    def matches(self, asked: set[str]) -> int:
+        """How well the names are those that are asked for, as ``key_of`` writes them: 3 for whole names with their dashes,
+        2 without, 1 for the beginning of one, 0 for none."""
+        for names, best in ((self.names, 3), (self.parts, 1)):
+            if any(name in names or (name[0] != "-" and name in _bare(names)) for name in asked):
+                return best
+            if not _bare(asked).isdisjoint(_bare(names)):
+                return min(best, 2)
+        return 0
 
 
-def has_entry(asked: set[str], heading: str, text: str) -> bool:
-    """Whether a text has an entry whose whole name is asked for, and not a part of it."""
-    return any(names & asked for names, *_ in _entries(heading, text)) or bool(_inner_entries(text, asked))
+def find_entries(heading: str, text: str, asked: set[str]) -> list[ReferenceEntry]:
+    """The entries of a text: its paragraphs that begin with a name; its lines that are one, or rows of a name and what is
+    said of it, where only these are ``asked`` for. The heading may name what the beginning is about."""
+    phrases = any(key_of(match["line"]) in asked or _begins(match["line"], asked) for match in _FIRST_LINE.finditer(text))
+    of_paragraphs = list(_of_paragraphs(heading, text, phrases))
+    ways = [of_paragraphs, list(_of_lines(text)), list(_of_rows(text))] if asked else [of_paragraphs]
+    return max(ways, key=lambda entries: max((entry.matches(asked) for entry in entries), default=0))
 
 
-def other_entries(question: str, texts: Sequence[tuple[str, str]]) -> list[list[Range]]:
-    """The entries of each text that are about something else than the identifiers that a question names; none where no text
-    has an entry about one of them. For a default all is ruled out, too, that does not state it.
-
-    A text comes with its heading, which may name what its beginning is about.
-
-    Examples:
-        >>> other_entries("What does --keep-last do?", [("OPTIONS", "--keep=N\\nkeep all\\n\\n--keep-last=N\\nkeep some")])
-        [[(0, 19)]]
-    """
-    asked = asked_names(question)
-    if not asked:
-        return [[] for _ in texts]
-    entries = [_entries(heading, text) for heading, text in texts]
-    if not any(names & asked for of_text in entries for names, *_ in of_text):
-        entries = [_inner_entries(text, asked) or of_text for of_text, (_, text) in zip(entries, texts, strict=True)]
-    if not any(names & asked for of_text in entries for names, *_ in of_text):
-        return [[] for _ in texts]
-    excluded = [[(start, end) for names, start, end in of_text if names.isdisjoint(asked)] for of_text in entries]
-    if asks_for_default(question):
-        for ranges, of_text, (_, text) in zip(excluded, entries, texts, strict=True):
-            for names, start, end in of_text:
-                if not names.isdisjoint(asked):
-                    ranges.extend(without_default(text, start, end))
-            ranges.extend(_other_paragraphs(text[: of_text[0][1] if of_text else len(text)], asked))
-    return excluded
+def names_something(line: str) -> bool:
+    """Whether a line is no more than what an entry begins with."""
+    return _names(line) is not None
 
 
-def _other_paragraphs(text: str, asked: set[str]) -> list[Range]:
-    """The paragraphs outside of entries that do not mention a default and what is asked for together."""
-    return [
-        match.span()
-        for match in _PARAGRAPH.finditer(text)
-        if not (mentions_default(match.group()) and any(holds_names([name.casefold()], match.group()) for name in asked))
-    ]
+def may_name(asked: set[str], text: str) -> bool:
+    """Whether a text holds one of the names that are asked for, in whatever spelling, so that it may have its entry."""
+    letters = key_of(text)
+    return any(name in text if len(name.lstrip("-")) == 1 else name.lstrip("-") in letters for name in asked)
 
 
-def _entries(heading: str, text: str) -> list[tuple[set[str], int, int]]:
-    """The entries of a text: the names that each is about, as ``identifiers`` gives them, and where it begins and ends.
+def _bare(names: frozenset[str] | set[str]) -> set[str]:
+    return {name.lstrip("-") for name in names}
+
+
+def _begins(line: str, asked: set[str]) -> bool:
+    """Whether a line is a command of several words, with values, that is asked for."""
+    words = _WORDS.match(line)
+    return bool(words and _COMMAND.fullmatch(line) and key_of(words.group()) in asked)
+
+
+def _of_paragraphs(heading: str, text: str, phrases: bool) -> Iterator[ReferenceEntry]:
+    """The entries that begin with the first line of a paragraph, and the one that the heading is about.
 
     Names without a line below them, as "--user=NAME" above "--password=WORD", share the next one's entry.
     """
     beginning = _NUMBER.sub("", heading.rpartition(" > ")[2], count=1)
-    starts = [(names, 0, False)] if (names := _names(beginning) or _joined(beginning)) else []
+    starts: list[_Start] = []
+    if of_heading := _names(beginning) or _joined(beginning):
+        starts.append((*of_heading, 0, 0))
     for match in _FIRST_LINE.finditer(text):
-        followed = text[match.end() : match.end() + 2].strip("\n") != ""
-        if names := _names(match["line"], followed):
-            start = match.start()
-            for line in text[match.end() :].splitlines()[1:]:
-                if not (beside := _names(line.strip())):
-                    break
-                names |= beside
-            if starts and starts[-1][2]:
-                before, start, _ = starts.pop()
-                names |= before
-            starts.append((names, start, text.startswith("\n\n", match.end())))
-    ends = [*(start for _, start, _ in starts), len(text)][1:]
-    return [(names, start, end) for (names, start, _), end in zip(starts, ends, strict=True) if start < end]
+        if not (of_line := _names(match["line"], _below(text, match.end()), phrases)):
+            continue
+        (names, parts), start, said = of_line, match.start(), match.end()
+        for line in text[said:].splitlines()[1:]:
+            if not (_is_alone(line.strip(), single=False) and (beside := _names(line.strip(), line, phrases=True))):
+                break
+            names, parts, said = names | beside[0], parts | beside[1], said + 1 + len(line)
+        if starts and starts[-1][3] and text[starts[-1][3] : start].strip(" \t") == "\n\n":
+            before, parts_before, start, _ = starts.pop()
+            names, parts = names | before, parts | parts_before
+        starts.append((names, parts, start, said))
+    yield from _closed(sorted([*starts, *_inner(text, starts)], key=lambda row: row[2]), len(text))
 
 
-def _joined(heading: str) -> set[str]:
-    """The name that a heading in small letters is, as "answer-rotation"; a word like "Check-in" is none."""
-    return all_names(heading) if _INNER.fullmatch(heading) and heading.islower() else set()
+def _inner(text: str, starts: Sequence[_Start]) -> Iterator[_Start]:
+    """The names with values inside of paragraphs, which follow the end of a sentence."""
+    named = {place for _, _, start, said in starts for place in range(start, said + 1)}
+    for match in _LINE.finditer(text):
+        line, before = match["line"], text[: match.start()]
+        if match.start() in named or before.rstrip()[-1:] not in _ENDS or before.endswith("\n\n"):
+            continue
+        command, below = _COMMAND.fullmatch(line), _below(text, match.end())
+        if command and command["values"] and below and (of_line := _names(line, below, phrases=True)):
+            yield (*of_line, match.start(), match.end())
 
 
-def _inner_entries(text: str, asked: set[str]) -> list[tuple[set[str], int, int]]:
-    """The entries of a list of terms inside of a text, if one of them is asked for."""
-    starts = [(all_names(match["name"]), match.start()) for match in _INNER.finditer(text)]
-    if not any(names & asked for names, _ in starts):
-        return []
-    return [(names, start, end) for (names, start), (_, end) in pairwise([*starts, (set(), len(text))])]
+def _of_lines(text: str) -> Iterator[ReferenceEntry]:
+    """The entries of a list of terms inside of a text: each a line that names something, above others."""
+    starts: list[_Start] = []
+    lines = list(_LINE.finditer(text))
+    for match, behind in pairwise([*lines, None]):
+        if match is None or behind is None or behind.start() > match.end() + 1:
+            continue
+        line = _unquoted(match["line"])
+        if not (of_line := _names(line, behind["line"], phrases=True) if _is_alone(line) else None):
+            continue
+        if starts and starts[-1][-1] + 1 == match.start():
+            names, parts, start, _ = starts.pop()
+            starts.append((names | of_line[0], parts | of_line[1], start, match.end()))
+        else:
+            starts.append((*of_line, match.start(), match.end()))
+    yield from _closed(starts, len(text))
 
 
-def _names(line: str, followed: bool = False) -> set[str]:
-    """The names in the line that an entry begins with; none of another line. One that is ``followed`` by text may be a
-    term."""
+def _is_alone(line: str, single: bool = True) -> bool:
+    """Whether a line inside of a text is no more than a name and what stands for its values, or a ``single`` word."""
+    command = _COMMAND.fullmatch(line)
+    return is_name(line) or bool((single and _SINGLE.fullmatch(line)) or (command and command["values"]))
+
+
+def _unquoted(line: str) -> str:
+    return line[1:-1] if len(line) > 1 and line[0] in _QUOTES and line[-1] in _QUOTES else line
+
+
+def _of_rows(text: str) -> Iterator[ReferenceEntry]:
+    """The entries that are rows: a name, a gap or a colon, and what is said of it."""
+    starts = [
+        (*of_line, match.start(), match.end())
+        for match in _ROW.finditer(text)
+        if (of_line := _names(_unquoted(match["line"]), match["line"], phrases=True))
+    ]
+    yield from _closed(starts, len(text), is_row=True)
+
+
+def _closed(starts: Sequence[_Start], end: int, is_row: bool = False) -> Iterator[ReferenceEntry]:
+    """Each entry ends where the next begins."""
+    for (names, parts, start, said), behind in zip(starts, [*(row[2] for row in starts), end][1:], strict=True):
+        if start < behind:
+            yield ReferenceEntry(frozenset(names), frozenset(parts), start, behind, min(said, behind), is_row)
+
+
+def _joined(heading: str) -> tuple[set[str], set[str]] | None:
+    """The name that a heading in small letters is, as "answer-rotation" or "pid file"; a word like "Check-in" is none."""
+    return ({key_of(heading)}, set()) if heading.islower() and _COMMAND.fullmatch(heading) else None
+
+
+def _below(text: str, end: int) -> str:
+    """The line below one that ends at ``end``; "" for a blank one and for none."""
+    return text[end + 1 :].partition("\n")[0]
+
+
+def _is_row(line: str, below: str) -> bool:
+    """Whether a line holds a name and what is said of it, and not what stands for its value, as "--up  cmd"."""
+    if not (row := _ROW.match(line)):
+        return False
+    return len(line[row.end() :].split()) >= FEWEST_SAID or not below or bool(_ROW.match(below))
+
+
+def _names(line: str, below: str = "", phrases: bool = False) -> tuple[set[str], set[str]] | None:
+    """The names in the line that an entry begins with, and parts of them; None of another line. One with a line ``below``
+    may be a term, and a few words one where ``phrases`` are asked for."""
     setting = _SETTING.fullmatch(line) if len(line) <= LONGEST_LINE else None
     if setting and (setting["value"] or _INSIDE.search(setting["name"])):
-        return all_names(setting["name"])
-    if is_name(line):
-        of_name = [word for word in line.split() if word.startswith("-")] or [line.partition("(")[0]]
-        return {name for part in of_name for name in all_names(part)}
-    if followed and len(line) <= LONGEST_LINE and _TERM.fullmatch(line):
-        return all_names(line.split()[0])
-    return set()
+        return all_names(setting["name"]), set()
+    if _is_row(line, below):
+        return None
+    if is_name(line) or _LONG_OPTION.fullmatch(line):
+        return _option_names(line) if line.startswith("-") else (all_names(line.partition("(")[0]), set())
+    if below and len(line) <= LONGEST_LINE and (_TERM.fullmatch(line) or (phrases and _COMMAND.fullmatch(line))):
+        first, words = (key_of(way.findall(line)[0]) for way in (_FIRST, _WORDS))
+        names = {first} if _INSIDE.search(line.split()[0]) else {words}
+        return names, {first, words} - names
+    return None
+
+
+def _option_names(line: str) -> tuple[set[str], set[str]] | None:
+    """The options that a line names, with what stands for their values; None of a command with its options."""
+    line = _MAYBE.sub(r"--\1\2 --\2", line)
+    options = list(_OPTION.finditer(line))
+    between = [line[before.end() : behind.start()] for before, behind in pairwise(options)]
+    if _NO_NAMES.search(line) or any(" " * 3 in words or not _BETWEEN.fullmatch(words.strip()) for words in between):
+        return None
+    return {name for option in options for name in all_names(re.sub(_VALUE, "", option.group()))}, set()

@@ -62,16 +62,26 @@ def _first_name(line: str) -> str:
 
 def identifiers(question: str) -> list[str]:
     """The identifiers that a question names, as they are compared: without their signs and their case."""
-    return [_letters(token) for token in _TOKEN.findall(question) if _is_identifier(token)]
+    return [_letters(token) for token in _TOKEN.findall(question) if is_identifier(token)]
 
 
 def all_names(line: str) -> set[str]:
-    """The words of a line that names something, as ``identifiers`` compares them: l and keeplast of "-l, --keep-last=N".
+    """The words of a line that names something, as ``key_of`` writes them: -l and --keeplast of "-l, --keep-last=N"."""
+    return {key_of(token) for token in _TOKEN.findall(_VALUE.sub("", line))}
+
+
+def key_of(name: str) -> str:
+    """A name as names are compared: the dashes before it, and its letters without signs and case.
 
     Single letters keep their case, by which options such as -p and -P differ.
+
+    Examples:
+        >>> key_of("--Keep-last"), key_of("pid file"), key_of("-P")
+        ('--keeplast', 'pidfile', '-P')
     """
-    tokens = _TOKEN.findall(_VALUE.sub("", line))
-    return {letter if len(letter := token.strip("-")) == 1 else _letters(token) for token in tokens}
+    bare = name.lstrip("-")
+    dashes = "-" * (len(name) - len(bare))
+    return dashes + (bare if len(bare) == 1 else _letters(bare))
 
 
 def holds_names(names: Sequence[str], text: str) -> bool:
@@ -84,7 +94,8 @@ def holds_names(names: Sequence[str], text: str) -> bool:
     return all(re.search(pattern, folded) for pattern in patterns)
 
 
-def _is_identifier(token: str) -> bool:
+def is_identifier(token: str) -> bool:
+    """Whether a word is one that only names are written as: with an underscore, a long option, or a code."""
     if "_" in token.strip("_-") or _LONG_OPTION.fullmatch(token) or _NUMBERED.fullmatch(token):
         return True
     digits = sum(character.isdecimal() for character in token)  # a code of letters and digits, as 70B3D501B

@@ -26,6 +26,7 @@ def test_escapes(line: str, text: str) -> None:
 def test_arguments() -> None:
     assert arguments(r'one "two three" "a ""b""" c\ d \" rest') == ["one", "two three", 'a "b"', r"c\ d"]
     assert arguments('"open') == ["open"]
+    assert arguments(r"--up \ cmd") == ["--up", r"\ cmd"]  # a blank that is no gap
 
 
 def test_strings_conditions_and_definitions() -> None:

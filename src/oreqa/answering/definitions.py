@@ -1,0 +1,113 @@
+"""What a reference says of a name that a question asks about: the statement that defines it in its entry."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence, Set
+from dataclasses import replace
+
+from oreqa.answer import Answer
+from oreqa.core import Hit, Passage, Range, Sentence
+from oreqa.models.fitted import Calibration
+from oreqa.text.answers import normalize_answer
+from oreqa.text.asked_entries import ReferenceText, asked_entries
+from oreqa.text.asking import asked_names, asks_what_it_is, beside_names, document_names
+from oreqa.text.entries import ReferenceEntry, names_something
+from oreqa.text.names import key_of
+from oreqa.text.stop_words import WORD
+
+SHARE_RIGHT = 0.95
+"""The share of these answers that is right, at least, where one statement alone is about a name (docs/text-rules.md)."""
+
+MOST = 3
+"""The most different statements among which none is preferred; of more, the reader chooses."""
+
+_BEFORE = re.compile(
+    r"(?:by default|normally|usually|ordinarily|without|although|since|historically|in (?:some|certain)"
+    r"|(?:if|when|unless)(?! (?:used|invoked|specified|set|given|enabled|present|true|this|the option|it is))"
+    r"(?! [\w-]+ is (?:used|specified|set|given)))\b",
+    re.IGNORECASE,
+)
+"""How a sentence begins that says what holds without an option, and not what it does."""
+
+_ASIDE, _ASIDE_LINE = re.compile(r"\([^()]*\)\W*"), re.compile(r"\s*\([^()]*\)[ \t]*\n")
+"""Words in brackets, as "(alias: detach)", and a line of them."""
+
+_KIND = r"(?:option|setting|parameter|command|directive|variable|flag|switch|keyword|attribute)"
+_DOES = rf"(?:{_KIND} )?(?:is|are|tells?|causes?|makes?|lets?|allows?|enables?|disables?|sets?|specif\w+|will|can|{_KIND})\b"
+
+
+def definitions_first(
+    question: str, hits: Sequence[Hit], calibration: Calibration | None, read: Sequence[Answer]
+) -> list[Answer]:
+    """The ``definitions``, and behind them the answers that were ``read`` and do not overlap with one."""
+    defined = definitions(question, hits, calibration)
+    return [*defined, *(answer for answer in read if not any(_overlap(answer, other) for other in defined))]
+
+
+def _overlap(answer: Answer, other: Answer) -> bool:
+    return answer.passage is other.passage and answer.start < other.end and other.start < answer.end
+
+
+def definitions(question: str, hits: Sequence[Hit], calibration: Calibration | None) -> list[Answer]:
+    """The statements of entries that say what the name is that a question asks for, best first; none for another question,
+    and for one that says more than the name and where it is looked for.
+
+    Several statements about one name share the probability. It is None without a calibration.
+    """
+    asked = asked_names(question) if asks_what_it_is(question) else set()
+    if not asked:
+        return []
+    beside, answers = beside_names(question, asked), dict[str, Answer]()
+    for hit, entries in zip(hits, asked_entries(question, [entry_text(hit.passage) for hit in hits]), strict=True):
+        passage, documents = hit.passage, set(map(key_of, document_names(hit.passage.document_key)))
+        if not entries or not beside <= set(WORD.findall(" ".join(entry_text(passage)[:2]).casefold())):
+            continue
+        for entry in entries:
+            if any(name not in documents and not entry.matches({name}) for name in asked):
+                continue  # an option of a command
+            if stated := _statement(passage, entry, asked):
+                sentence, (start, end) = stated
+                text = passage.text[start:end]
+                answer = Answer(
+                    text, passage.start + start, passage.start + end, None, sentence, passage, hit.score, dict(hit.scores)
+                )
+                answers.setdefault(normalize_answer(text), answer)
+    if len(answers) > MOST:
+        return []
+    confidence = None if calibration is None else SHARE_RIGHT / max(1, len(answers))
+    return [replace(answer, confidence=confidence) for answer in answers.values()]
+
+
+def entry_text(passage: Passage) -> ReferenceText:
+    """A passage with what names its document, as entries are looked for in it."""
+    return f"{passage.document_key} {passage.title}", passage.heading, passage.text
+
+
+def _statement(passage: Passage, entry: ReferenceEntry, asked: set[str]) -> tuple[Sentence, Range] | None:
+    """The sentence of an entry that says what it is about, and the part of it that does."""
+    said = []
+    for sentence in passage.sentences:
+        start, end = max(sentence.start - passage.start, entry.said), min(sentence.end - passage.start, entry.end)
+        text = passage.text[start:end]
+        if aside := _ASIDE_LINE.match(text):
+            start, text = start + aside.end(), text[aside.end() :]
+        if text.strip():
+            said.append((sentence, (start + len(text) - len(text.lstrip(" \t\n:")), end - len(text) + len(text.rstrip()))))
+    if not said:
+        return None
+    if names_something(passage.text[slice(*said[0][1])].partition("\n")[0]):
+        return None
+    said = [of_text for of_text in said if not _ASIDE.fullmatch(passage.text[slice(*of_text[1])])] or said
+    texts = [passage.text[slice(*place)] for _, place in said]
+    if _BEFORE.match(texts[0]):
+        does = _says_what(asked | entry.names)
+        return next((of_text for of_text, text in zip(said, texts, strict=True) if does.search(text)), said[0])
+    return said[0]
+
+
+def _says_what(asked: Set[str]) -> re.Pattern[str]:
+    """What finds a sentence that says what an option does, by its name or as "this option"."""
+    bare = {name.lstrip("-"): "-" * (len(name) - len(name.lstrip("-"))) for name in asked}
+    names = "|".join(dashes + "[-_ ]?".join(map(re.escape, letters)) for letters, dashes in bare.items())
+    return re.compile(rf"\b(?:this|the) {_KIND}\b|(?<![\w-])(?:{names})(?![\w-])[\"'’]* {_DOES}", re.IGNORECASE)

@@ -1,0 +1,107 @@
+"""The entries of references that a question asks about, among those of the texts that are read for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from oreqa.core import Range
+from oreqa.text.asking import asked_names, beside_names
+from oreqa.text.defaults import asks_for_default, mentions_default, without_default
+from oreqa.text.entries import ReferenceEntry, find_entries, may_name
+from oreqa.text.names import holds_names
+from oreqa.text.stop_words import WORD
+
+ReferenceText = tuple[str, str, str]
+"""The name of a document, the heading of a passage, which may name what its beginning is about, and its text."""
+
+_SPELT = re.compile(r"\w+(?:[-_]\w+)+")
+"""A name of the question with a sign in it, which another spelling leaves out."""
+
+_VALUE = re.compile(r"[:=(]|default", re.IGNORECASE)
+"""What the first line of an entry has that says more than its names and the kind of their values."""
+
+_PARAGRAPH = re.compile(r"(?:[^\n]+\n?)+")
+
+
+def asked_entries(question: str, texts: Sequence[ReferenceText]) -> list[list[ReferenceEntry]]:
+    """The entries of each text that are about a name that a question asks for: those of the documents and headings that it
+    names, too, if any; and those whose name is written as in the question, with its dashes.
+
+    Examples:
+        >>> [[entry]] = asked_entries("What does --keep do?", [("a.1", "OPTIONS", "--keep=N\\nkeep all")])
+        >>> entry.names, entry.said
+        (frozenset({'--keep'}), 8)
+    """
+    asked = asked_names(question)
+    held = [number for number, (_, heading, text) in enumerate(texts) if may_name(asked, f"{heading}\n{text}")]
+    chosen = dict(zip(held, _chosen(question, [texts[number] for number in held])[1], strict=True))
+    return [chosen.get(number, []) for number in range(len(texts))]
+
+
+def other_entries(question: str, texts: Sequence[ReferenceText]) -> list[list[Range]]:
+    """The entries of each text that are about something else than the names that a question asks for; none where no text
+    has an entry about one of them. For a default all is ruled out, too, that does not state it.
+
+    Examples:
+        >>> text = "--keep=N\\nkeep all\\n\\n--keep-last=N\\nkeep some"
+        >>> other_entries("What does --keep-last do?", [("a.1", "OPTIONS", text)])
+        [[(0, 19)]]
+    """
+    every, chosen = _chosen(question, texts)
+    if not any(chosen):
+        return [[] for _ in texts]
+    excluded = [
+        [(entry.start, entry.end) for entry in of_text if entry not in asked_for]
+        for of_text, asked_for in zip(every, chosen, strict=True)
+    ]
+    if asks_for_default(question):
+        asked = asked_names(question)
+        for ranges, of_text, asked_for, (*_, text) in zip(excluded, every, chosen, texts, strict=True):
+            for entry in asked_for:
+                parts = list(without_default(text, entry.start, entry.end))
+                if entry.start < entry.said and not _VALUE.search(text, entry.start, entry.said):
+                    parts = parts if (entry.start, entry.end) in parts else [(entry.start, entry.said), *parts]
+                ranges.extend(parts)
+            ranges.extend(_other_paragraphs(text[: of_text[0].start if of_text else len(text)], asked))
+    return excluded
+
+
+def _chosen(question: str, texts: Sequence[ReferenceText]) -> tuple[list[list[ReferenceEntry]], list[list[ReferenceEntry]]]:
+    """The entries of each text, and those of them that are asked for."""
+    if not (asked := asked_names(question)):
+        return [[] for _ in texts], [[] for _ in texts]
+    every = [find_entries(heading, text, asked) for _, heading, text in texts]
+    beside = {word.removesuffix("s") for word in beside_names(question, asked)}
+    named = [
+        len(beside & {word.removesuffix("s") for word in WORD.findall(f"{document} {heading}".casefold())})
+        for document, heading, _ in texts
+    ]
+    spelt = [token.strip("-") for token in _SPELT.findall(question.casefold())]
+    ranks = [
+        [_rank(entry, entry.matches(asked), count, spelt, text[entry.start : entry.said] or heading) for entry in of_text]
+        for count, of_text, (_, heading, text) in zip(named, every, texts, strict=True)
+    ]
+    best = max((rank for of_text in ranks for rank in of_text), default=())
+    if not best:
+        return every, [[] for _ in texts]
+    return every, [
+        [entry for entry, rank in zip(*of_text, strict=True) if rank == best] for of_text in zip(every, ranks, strict=True)
+    ]
+
+
+def _rank(entry: ReferenceEntry, matched: int, named: int, spelt: Sequence[str], first: str) -> tuple[int, ...]:
+    """What makes an entry the one that is asked for, first what decides first; empty for another one. The ``first`` line
+    or the heading has its name."""
+    is_spelt = not spelt or any(name in first.casefold() for name in spelt)
+    return (matched > 1, named, not entry.is_row, matched, is_spelt) if matched else ()
+
+
+def _other_paragraphs(text: str, asked: set[str]) -> list[Range]:
+    """The paragraphs outside of entries that do not mention a default and what is asked for together."""
+    names = [name.lstrip("-").casefold() for name in asked]
+    return [
+        match.span()
+        for match in _PARAGRAPH.finditer(text)
+        if not (mentions_default(match.group()) and any(holds_names([name], match.group()) for name in names))
+    ]

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import pytest
+
+from oreqa.text.asking import asked_names, asks_what_it_is, beside_names, document_names, holds_options, named_program
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("What does reload do?", {"reload"}),
+        ("What is the default of title?", {"title"}),
+        ("By default, what is timeout set to?", {"timeout"}),
+        ("Which page is about the reload command?", {"reload"}),
+        ("Is 'gaps' new?", {"gaps"}),
+        ("What do -shortest and -n do?", {"-shortest", "-n"}),
+        ("What does --keep-last do?", {"--keeplast"}),
+        ("What does it do?", set()),
+        ("What is the capital of Chad?", set()),
+        ("Which commands reload the pages?", set()),
+        ("What are gaps of -5 degrees?", set()),
+        ("What does -4 do in rsync?", {"-4"}),
+        ("What is the default of max connections in rsyncd.conf?", {"maxconnections"}),
+        ("What is the default of the option loop of the gif muxer?", {"loop"}),
+        ("What is the default of the loop option of the gif muxer?", {"loop"}),
+        ("What does the screen command hardcopy do?", {"hardcopy"}),
+        ("What does only do in screen?", {"only"}),
+        ("What does status do in fail2ban-client?", {"status"}),
+        ("What does kill-session -a do?", {"killsession", "-a"}),
+        ('What does "show sess" do on the socket?', {"showsess"}),
+    ],
+)
+def test_names_that_a_question_asks_about(question: str, names: set[str]) -> None:
+    assert asked_names(question) == names
+
+
+def test_other_words_of_a_question_may_name_where_the_entry_stands() -> None:
+    question = "What is the default of the option loop of the gif muxer?"
+    assert beside_names(question, asked_names(question)) == {"gif", "muxer"}
+    assert beside_names("What does -H do?", {"-H"}) == set()
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("What does wget -P do?", {"wget"}),
+        ("What does -P do in wget?", {"wget"}),
+        ("What does --amend do in git commit?", {"git", "commit"}),
+        ("What does -P do?", set()),
+        ("Is the -P option new?", set()),
+    ],
+)
+def test_words_that_may_name_a_program(question: str, words: set[str]) -> None:
+    assert named_program(question) == words
+
+
+def test_a_document_has_the_names_of_its_file_and_folders() -> None:
+    assert {"rsyncd.conf", "rsyncd", "man"} <= document_names("docs/man/rsyncd.conf.5.gz")
+    assert "rsync" not in document_names("docs/rsyncd.conf.5.gz")
+    assert {"git", "commit", "git-commit"} <= document_names("git-commit.1.gz")
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("With --delete files go.", True),
+        ("With -delete files go.", True),  # some manuals show one dash
+        ("With –delete files go.", True),
+        ("We delete files.", False),
+        ("With --delete-after files go.", False),
+        ("With --no-delete files stay.", False),
+    ],
+)
+def test_an_option_that_is_a_word_is_held_with_its_dashes(text: str, holds: bool) -> None:
+    assert holds_options("What does --delete do?", text) is holds
+    assert holds_options("What do we delete?", text)
+
+
+@pytest.mark.parametrize(
+    ("question", "asks"),
+    [
+        ("What does --keep do?", True),
+        ("rsync --keep", True),
+        ("Explain --keep", True),
+        ("How is --keep used?", False),
+        ("What is the default of --keep?", False),
+    ],
+)
+def test_questions_about_what_something_is(question: str, asks: bool) -> None:
+    assert asks_what_it_is(question) is asks
