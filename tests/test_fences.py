@@ -59,6 +59,7 @@ NOT_RUN = {
         "oreqa index docs/part --index sample",
         "oreqa plan --passages 5e6 --index sample",
     ),
+    "needs a Ray cluster": ("oreqa index /shared/docs --index /shared/kb --cluster ray-head:6379",),
     "needs Slurm": (
         'sbatch --wait --array=1-32 --wrap \'oreqa index "$(sed -n ${SLURM_ARRAY_TASK_ID}p folders.txt)" '
         "--index shards/$SLURM_ARRAY_TASK_ID'",

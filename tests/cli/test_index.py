@@ -116,3 +116,12 @@ def test_a_watch_begins_with_an_update_that_may_be_refused(tmp_path: Path, monke
     monkeypatch.setitem(sys.modules, "watchfiles", None)
     refused = CliRunner().invoke(app, words)
     assert (refused.exit_code, "watching needs the serve extra (watchfiles is not installed)" in refused.stderr) == (2, True)
+
+
+def test_options_that_a_cluster_does_not_have_are_refused(library: Path, tmp_path: Path) -> None:
+    arguments = ["index", str(library), "--index", str(tmp_path / "kb"), "--cluster", "local", "--strict"]
+    refused = CliRunner().invoke(app, arguments)
+    assert (refused.exit_code, refused.stderr) == (
+        2,
+        "error: --watch, --strict and --device do not go with --cluster; leave them out\n",
+    )

@@ -28,6 +28,7 @@ _PURPOSES = {
     "train": "trains models",
     "serve": "the page, the HTTP API, MCP, and --watch",
     "ocr": "reads scans and pictures",
+    "cluster": "oreqa index --cluster, for many machines",
     "haystack": "the retriever and the reader for Haystack",
     "langchain": "the retriever for LangChain",
     "llama-index": "the retriever for LlamaIndex",

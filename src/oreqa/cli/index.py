@@ -17,7 +17,7 @@ from oreqa.cli.options import Option, data_option, number_option
 from oreqa.cli.output import counted, need_text, print_json, say
 from oreqa.cli.progress import progress_bar
 from oreqa.defaults import ENGLISH, LANGUAGE, PASSAGE_TOKENS, Quality
-from oreqa.errors import OreqaError
+from oreqa.errors import InputError, OreqaError
 from oreqa.paths import index_option
 
 if TYPE_CHECKING:
@@ -70,6 +70,10 @@ def index_command(
     watch: Annotated[
         bool, typer.Option("--watch", help="Go on: update the index whenever files change (needs the serve extra).")
     ] = False,
+    cluster: Annotated[
+        str | None,
+        data_option(metavar="ADDRESS", help="Make a new index by a Ray cluster, or local: by the cores of this machine."),
+    ] = None,
     device: Option.device = "cpu",
     precision: Option.precision = None,
     as_json: Option.as_json = False,
@@ -85,8 +89,11 @@ def index_command(
     [bold]oreqa index docs/ notes.pdf --index kb[/bold]
 
     [bold]oreqa index docs/ --index kb --watch[/bold]
+
+    [bold]oreqa index /shared/docs --index /shared/kb --cluster ray-head:6379[/bold]
     """
     from oreqa.corpus.readers import Fields
+    from oreqa.index.cluster import index_on_cluster
     from oreqa.index.coverage import need_report, read_coverage, write_coverage
     from oreqa.index.current import existing_prompts, existing_settings
     from oreqa.index.ingest import index_files
@@ -95,12 +102,8 @@ def index_command(
     from oreqa.index.watching import Watch, need_watchfiles
     from oreqa.progress import part_of
 
-    for name, text in (
-        ("--index", str(index)),
-        ("--text-field", text_field),
-        ("--title-field", title_field),
-        ("--id-field", id_field),
-    ):
+    texts = {"--index": str(index), "--text-field": text_field, "--title-field": title_field, "--id-field": id_field}
+    for name, text in texts.items():
         need_text(text or "", name)
     named: dict[str, Any] = {
         "model": model,
@@ -115,6 +118,12 @@ def index_command(
         need_report(report, index)
     if watch:
         need_watchfiles()
+    if cluster is not None and (watch or strict or device != "cpu"):
+        raise InputError("--watch, --strict and --device do not go with --cluster; leave them out")
+
+    chosen: dict[str, Any] = {"include": include or (), "exclude": exclude or ()}
+    chosen["fields"] = Fields(text_field, title_field, id_field)
+    is_new = cluster is not None and index_on_cluster(index, paths, cluster, settings, progress=progress_bar, **chosen)
 
     def update(encoder: Encoder | None = None) -> Report:
         with progress_bar("passages") as bar:
@@ -122,9 +131,7 @@ def index_command(
                 index,
                 paths,
                 settings,
-                include=include or (),
-                exclude=exclude or (),
-                fields=Fields(text_field, title_field, id_field),
+                **chosen,
                 prune=prune,
                 strict=strict,
                 device=device,
@@ -139,13 +146,17 @@ def index_command(
         return result
 
     result = update()
+    if is_new:
+        result.added, result.unchanged = result.added + result.unchanged, 0
     prompts = existing_prompts(index)
     if as_json:
         shown = {"prompts": {"question": prompts.question, "passage": prompts.passage}} if prompts else {}
         print_json({"index": str(index), **asdict(result), **shown}, indent=None if watch else 2)
     else:
-        chosen = {"included": bool(include), "excluded": bool(exclude)}
-        for line in (*_summary(index, result, settings.model, **chosen), *([f"prompts: {prompts}"] if prompts else [])):
+        for line in (
+            *_summary(index, result, settings.model, bool(include), bool(exclude)),
+            *([f"prompts: {prompts}"] if prompts else []),
+        ):
             say(line)
         if settings.truncate_dim and result.passages and not _is_calibrated(index):
             say(f'with --truncate-dim answers are "not calibrated": oreqa fit{index_option(index)} fits their probabilities')
@@ -211,11 +222,7 @@ def _summary(index: Path, report: Report, model: str, included: bool = False, ex
     """The lines on an update; patterns may have ``included`` or ``excluded`` files."""
     counts = [
         f"{number} {name}"
-        for number, name in (
-            (report.added, "added"),
-            (report.changed, "changed"),
-            (report.unchanged, "unchanged"),
-        )
+        for number, name in ((report.added, "added"), (report.changed, "changed"), (report.unchanged, "unchanged"))
         if number
     ]
     if 0 < report.files < report.added + report.changed + report.unchanged:

@@ -17,7 +17,7 @@ from oreqa.arguments import as_index_folder, as_paths
 from oreqa.datasets.marks import MARKS_FILE, UNDECIDED_FILE, Mark, read_marks, set_mark
 from oreqa.errors import IndexStateError, InputError
 from oreqa.index.current import check_empty, name_write_errors, write_lock
-from oreqa.index.drafts import begin_draft, count_passages, shared_documents
+from oreqa.index.drafts import begin_draft, compacted, count_passages, shared_documents
 from oreqa.index.generations import (
     DRAFT,
     damage_message,
@@ -188,6 +188,7 @@ def _merge(folder: Path, existing: Sequence[_Part], shards: Sequence[_Part], pro
         write_compounds(database, [segment.words["passage"] for segment in segments])
         note_contents(database, segments)
         documents, passages = _count(database, "documents"), count_passages(database)
+        compacted(database, draft, first.generation, always=False).close()
     merged = MergeReport(documents, passages, documents - before, present=present)
     if existing and len(places) == 1:
         return merged
