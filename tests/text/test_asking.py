@@ -15,6 +15,8 @@ from oreqa.text.asking import asked_names, asks_what_it_is, beside_names, docume
         ("Is 'gaps' new?", {"gaps"}),
         ("What do -shortest and -n do?", {"-shortest", "-n"}),
         ("What does --keep-last do?", {"--keeplast"}),
+        ("What does dns:order do?", {"dnsorder"}),
+        ("What is the default of core.editor?", {"coreeditor"}),
         ("What does it do?", set()),
         ("What is the capital of Chad?", set()),
         ("Which commands reload the pages?", set()),

@@ -58,3 +58,20 @@ def test_a_text_without_the_name_may_have_no_entry() -> None:
     assert not may_name({"--keeplast"}, "Use keep-first.")
     assert may_name({"-P"}, "-P FILE")
     assert not may_name({"-P"}, "-p FILE")
+
+
+def test_a_name_with_each_of_its_values_is_one_entry() -> None:
+    text = "KeepAlive Yes\nKeepAlive No\nSupport connections.\n\nPort number\nListen.\n\nMaxClients N\nAs many.\n\nTwo Words Here\nProse."
+    assert entries(text, "keepalive")[0] == ({"keepalive"}, "Support connections.")
+    assert entries(text, "keepalive")[-1] == ({"maxclients"}, "As many.\n\nTwo Words Here\nProse.")
+
+
+def test_a_command_may_stand_above_a_blank_line() -> None:
+    assert entries("fg\n\nAlias for wait.\n\nlcd ldir\n\nChange it.\n\nNotes\n\nProse.", "fg") == [
+        ({"fg"}, "Alias for wait."), ({"lcdldir"}, "Change it.\n\nNotes\n\nProse.")
+    ]  # fmt: skip
+    assert entries("dns:order (list)\nSets the order.", "dnsorder") == [({"dnsorder"}, "Sets the order.")]
+
+
+def test_lines_of_quotes_and_blanks_are_no_names() -> None:
+    assert entries('""\n  \nx\n\n\'\'\n""', "x") == []

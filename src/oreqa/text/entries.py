@@ -21,7 +21,7 @@ _SETTING = re.compile(r"(?P<name>[A-Za-z][\w.-]*):(?:\s+(?P<value>[<\[])?.*)?")
 """A name and what is set to it, as "port: <number>" and "num-threads: 4"."""
 
 _TERM = re.compile(
-    r"[A-Za-z][\w.]*(?:[_-][\w.-]+(?:=\S*|(?: \S+){0,3}|(?: [<\[{].*[>\]}])? ?\S+)|=\S+|(?: [a-z]\w*)?)"
+    r"[A-Za-z][\w.]*(?:::?\w[\w.]*)*(?:[_-][\w.-]+(?:=\S*|(?: \S+){0,3}|(?: [<\[{].*[>\]}])? ?\S+)|=\S+|(?: [a-z]\w*)?)"
     r"(?: ?[<\[{(].*[>\]})])?"
 )
 """A name with what stands for its value, above the lines that say what it is, as "threshold count" and "fsync=int"."""
@@ -40,10 +40,10 @@ _ROW = re.compile(
 )
 """A name with what is said of it in the same line."""
 
-FEWEST_SAID = 3
-"""The fewest words behind a gap that say something of a name, whatever stands below."""
+FEWEST_SAID, MOST_NAME_WORDS = 3, 4
+"""The fewest words behind a gap that say something of a name, whatever stands below; the most of a name with its value."""
 
-_SINGLE = _FIRST = re.compile(r"[A-Za-z][\w.-]*")
+_SINGLE = _FIRST = re.compile(r"[A-Za-z][\w.-]*(?:::?\w[\w.-]*)*")
 
 _LONG_OPTION = re.compile(r"--?[A-Za-z][\w-]*[ =]?[<\[{].{,200}")
 """An option with the many forms of its value."""
@@ -58,7 +58,7 @@ _NO_NAMES = re.compile(r"\\\s*\Z|[.;] [A-Z]")
 
 _ENDS = frozenset(".:;)?!")
 _QUOTES = "`'\"‘’“”"
-_INSIDE = re.compile(r"\w[-_]\w")
+_INSIDE, _CAMEL = re.compile(r"\w[-_:]\w"), re.compile(r"[A-Z]*[a-z]+[A-Z]\w*")
 
 
 _Start = tuple[set[str], set[str], int, int]
@@ -94,7 +94,7 @@ class ReferenceEntry:
 def find_entries(heading: str, text: str, asked: set[str]) -> list[ReferenceEntry]:
     """The entries of a text: its paragraphs that begin with a name; its lines that are one, or rows of a name and what is
     said of it, where only these are ``asked`` for. The heading may name what the beginning is about."""
-    phrases = any(key_of(match["line"]) in asked or _begins(match["line"], asked) for match in _FIRST_LINE.finditer(text))
+    phrases = any(_begins(match["line"], asked) for match in _FIRST_LINE.finditer(text))
     of_paragraphs = list(_of_paragraphs(heading, text, phrases))
     ways = [of_paragraphs, list(_of_lines(text)), list(_of_rows(text))] if asked else [of_paragraphs]
     return max(ways, key=lambda entries: max((entry.matches(asked) for entry in entries), default=0))
@@ -116,9 +116,10 @@ def _bare(names: frozenset[str] | set[str]) -> set[str]:
 
 
 def _begins(line: str, asked: set[str]) -> bool:
-    """Whether a line is a command of several words, with values, that is asked for."""
-    words = _WORDS.match(line)
-    return bool(words and _COMMAND.fullmatch(line) and key_of(words.group()) in asked)
+    """Whether a line is a command, of one word or several, that is asked for."""
+    if not (words := _WORDS.match(line)) or not _COMMAND.fullmatch(line):
+        return False
+    return not asked.isdisjoint({key_of(words.group()), key_of(line.split()[0])})
 
 
 def _of_paragraphs(heading: str, text: str, phrases: bool) -> Iterator[ReferenceEntry]:
@@ -135,7 +136,9 @@ def _of_paragraphs(heading: str, text: str, phrases: bool) -> Iterator[Reference
             continue
         (names, parts), start, said = of_line, match.start(), match.end()
         for line in text[said:].splitlines()[1:]:
-            if not (_is_alone(line.strip(), single=False) and (beside := _names(line.strip(), line, phrases=True))):
+            is_again = line.split()[:1] == match["line"].split()[:1] and len(line.split()) <= MOST_NAME_WORDS
+            is_name_too = is_again or _is_alone(line.strip(), single=False)
+            if not is_name_too or not (beside := (names, parts) if is_again else _names(line.strip(), line, phrases=True)):
                 break
             names, parts, said = names | beside[0], parts | beside[1], said + 1 + len(line)
         if starts and starts[-1][3] and text[starts[-1][3] : start].strip(" \t") == "\n\n":
@@ -212,6 +215,15 @@ def _below(text: str, end: int) -> str:
     return text[end + 1 :].partition("\n")[0]
 
 
+def _has_value(line: str, below: str) -> bool:
+    """Whether a line is a name and its value, as "KeepAlive Yes": one with a capital inside, or one that the next line has
+    again."""
+    words, next_words = line.split(), below.split()
+    if not words or not next_words or len(words) > MOST_NAME_WORDS or line[-1] in _ENDS or not _SINGLE.fullmatch(words[0]):
+        return False
+    return bool(_CAMEL.fullmatch(words[0])) or (next_words[0] == words[0] and len(next_words) <= MOST_NAME_WORDS)
+
+
 def _is_row(line: str, below: str) -> bool:
     """Whether a line holds a name and what is said of it, and not what stands for its value, as "--up  cmd"."""
     if not (row := _ROW.match(line)):
@@ -229,7 +241,10 @@ def _names(line: str, below: str = "", phrases: bool = False) -> tuple[set[str],
         return None
     if is_name(line) or _LONG_OPTION.fullmatch(line):
         return _option_names(line) if line.startswith("-") else (all_names(line.partition("(")[0]), set())
-    if below and len(line) <= LONGEST_LINE and (_TERM.fullmatch(line) or (phrases and _COMMAND.fullmatch(line))):
+    if _has_value(line, below):
+        return {key_of(line.split()[0])}, set()
+    command = phrases and _COMMAND.fullmatch(line) is not None
+    if len(line) <= LONGEST_LINE and (command or (below and _TERM.fullmatch(line))):
         first, words = (key_of(way.findall(line)[0]) for way in (_FIRST, _WORDS))
         names = {first} if _INSIDE.search(line.split()[0]) else {words}
         return names, {first, words} - names
