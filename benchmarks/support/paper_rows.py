@@ -161,12 +161,15 @@ ROWS: dict[str, list[Row]] = {
         ),
         Row(
             "Eq. 7",
-            "GRU of 96: alone→ENDX→own scale→medians",
+            "GRU of 96: alone→ENDX→own scale→medians→learned",
             "",
-            tuple(_endx(f"gru {name}", file="squad_96_wide") for name in ("dual", "endx", "endx_x2", "endx_medians")),
+            tuple(
+                _endx(f"gru {name}", file="squad_96_wide")
+                for name in ("dual", "endx", "endx_x2", "endx_medians", "endx_all_widths")
+            ),
             "1,500×4; 10,539",
             _endx("gru endx_medians", "seeds", "squad_96_wide"),
-            "does not mend: p 0.84, 0.38",
+            "mends nothing: p 0.84, 0.38, 0.13",
         ),
         Row(
             "§3.4",
