@@ -17,6 +17,7 @@ from oreqa.text.asking import asked_names, asks_what_it_is, beside_names, docume
         ("What does --keep-last do?", {"--keeplast"}),
         ("What does dns:order do?", {"dnsorder"}),
         ("What is the default of core.editor?", {"coreeditor"}),
+        ("Which argument of read.table keeps empty cells?", set()),
         ("What does it do?", set()),
         ("What is the capital of Chad?", set()),
         ("Which commands reload the pages?", set()),

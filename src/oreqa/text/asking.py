@@ -7,8 +7,8 @@ import re
 from oreqa.text.names import is_identifier, key_of
 from oreqa.text.stop_words import STOP_WORDS, WORD
 
-_TOKEN = re.compile(r"[\w-]+(?:(?:::?|\.)(?=[^\W\d]{2})[\w-]+)*")
-_INSIDE = re.compile(r"\w[-_.:]\w|^-[A-Za-z]")
+_TOKEN = re.compile(r"[\w-]+(?:::?(?=[^\W\d]{2})[\w-]+)*")
+_INSIDE = re.compile(r"\w[-_:]\w|^-[A-Za-z]")
 
 _KIND = r"(?:option|setting|parameter|variable|directive|keyword|command|flag|attribute|switch|field|argument)"
 _PHRASE = r"(?!(?:in|of|for|on|from|by|with|do|mean)\b)[a-z][\w.]*(?:[ -]\w+){0,3}?"
