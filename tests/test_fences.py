@@ -59,6 +59,14 @@ NOT_RUN = {
         "oreqa index docs/part --index sample",
         "oreqa plan --passages 5e6 --index sample",
     ),
+    "needs Milvus": (
+        "pip install 'oreqa[milvus]'",
+        "export OREQA_MILVUS_TOKEN=user:password",
+        "oreqa index docs --index served --engine milvus:https://milvus.example:19530",
+        'oreqa ask "..." --index served',
+        "oreqa copy kb served --engine milvus:http://127.0.0.1:19530",
+        "oreqa copy served kb-2",
+    ),
     "needs a Ray cluster": ("oreqa index /shared/docs --index /shared/kb --cluster ray-head:6379",),
     "needs Slurm": (
         'sbatch --wait --array=1-32 --wrap \'oreqa index "$(sed -n ${SLURM_ARRAY_TASK_ID}p folders.txt)" '

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from oreqa.errors import InputError as InputError
     from oreqa.errors import ModelError as ModelError
     from oreqa.errors import OreqaError as OreqaError
+    from oreqa.index.copying import copy_index as copy_index
     from oreqa.index.coverage import Report as Report
     from oreqa.index.in_memory import index_documents as index_documents
     from oreqa.index.ingest import index_files as index_files

@@ -123,5 +123,5 @@ def test_options_that_a_cluster_does_not_have_are_refused(library: Path, tmp_pat
     refused = CliRunner().invoke(app, arguments)
     assert (refused.exit_code, refused.stderr) == (
         2,
-        "error: --watch, --strict and --device do not go with --cluster; leave them out\n",
+        "error: --watch, --strict, --engine and --device do not go with --cluster; leave them out\n",
     )

@@ -20,6 +20,7 @@ def __getattr__(name: str) -> Any:
         ask,
         chat,
         compare,
+        copy,
         data,
         doctor,
         evaluate,

@@ -47,6 +47,7 @@ _KEEPING_NOTHING = (
     "data",
     "marks",
     "merge",
+    "copy",
     "test",
     "remove",
     "open",

@@ -61,6 +61,7 @@ def index_command(
         Quality | None,
         data_option(metavar="QUALITY", help="Reader of this index where none is chosen: fast or best.", show_default="fast"),
     ] = None,
+    engine: Option.engine = None,
     report: Annotated[
         Path | None,
         typer.Option(
@@ -105,21 +106,16 @@ def index_command(
     texts = {"--index": str(index), "--text-field": text_field, "--title-field": title_field, "--id-field": id_field}
     for name, text in texts.items():
         need_text(text or "", name)
-    named: dict[str, Any] = {
-        "model": model,
-        "passage_tokens": passage_tokens,
-        "language": language,
-        "truncate_dim": truncate_dim,
-        "quality": quality,
-    }
+    named: dict[str, Any] = {"model": model, "passage_tokens": passage_tokens, "language": language}
+    named |= {"truncate_dim": truncate_dim, "quality": quality, "engine": engine}
     changes = {name: value for name, value in named.items() if value is not None}
     settings = replace(existing_settings(index) or Settings(), **changes)
     if report is not None:
         need_report(report, index)
     if watch:
         need_watchfiles()
-    if cluster is not None and (watch or strict or device != "cpu"):
-        raise InputError("--watch, --strict and --device do not go with --cluster; leave them out")
+    if cluster is not None and (watch or strict or engine is not None or device != "cpu"):
+        raise InputError("--watch, --strict, --engine and --device do not go with --cluster; leave them out")
 
     chosen: dict[str, Any] = {"include": include or (), "exclude": exclude or ()}
     chosen["fields"] = Fields(text_field, title_field, id_field)

@@ -113,6 +113,10 @@ class Option:
     index = Annotated[
         Path, _index_option(metavar="DIR", default_factory=_nothing, callback=_needed_index, help="The index's folder.")
     ]
+    engine = Annotated[
+        str | None,
+        data_option(metavar="milvus:URI", help="Server that holds its vectors and words.", show_default="its folder"),
+    ]
     new_index = Annotated[
         Path,
         _index_option(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -42,19 +43,45 @@ def _highest(scores: Floats, count: int) -> float:
     return float(np.partition(held, len(held) - count)[len(held) - count]) if len(held) >= count else 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class CollectionWords:
+    """A whole collection: how many texts it has, their mean length, and how many hold each of its words, rising."""
+
+    texts: int
+    mean: float
+    numbers: Ints
+    counts: Ints
+
+    def texts_with(self, number: int) -> int:
+        """The number of texts that hold a word."""
+        place = int(np.searchsorted(self.numbers, number))
+        return int(self.counts[place]) if place < len(self.numbers) and self.numbers[place] == number else 0
+
+
 class Bm25:
     """BM25 of texts in several parts; a text is known by its place among the live ones of all parts.
+
+    The parts are the ``collection``, or are of one.
 
     ``compounds`` are, for the number of a word, those of the words that it is a part of: a text that holds one of them holds
     the word, too, as one more word.
     """
 
     def __init__(
-        self, parts: Sequence[LivePostings], k1: float, b: float, compounds: Mapping[int, Sequence[int]] | None = None
+        self,
+        parts: Sequence[LivePostings],
+        k1: float,
+        b: float,
+        compounds: Mapping[int, Sequence[int]] | None = None,
+        collection: CollectionWords | None = None,
     ):
         self._parts, self._k1, self._b, self._compounds = parts, k1, b, compounds or {}
         self._starts = np.cumsum([0, *map(len, parts)]).tolist()
         self._texts_with: dict[int, int] = {}
+        self._collection = collection
+        if collection is not None:
+            self._mean = collection.mean
+        self._texts = collection.texts if collection is not None else len(self)
 
     def __len__(self) -> int:
         return int(self._starts[-1])
@@ -63,6 +90,8 @@ class Bm25:
         """The number of texts that hold a word. It is asked for several times by each question."""
         if (counted := self._texts_with.get(number)) is not None:
             return counted
+        if self._collection is not None:
+            return self._collection.texts_with(number)
         held = [(self._held(part, number)[0], part.dead) for part in self._parts]
         texts = sum(len(rows) - int(np.count_nonzero(rows[_near(rows, dead)] == dead)) for rows, dead in held if len(rows))
         return self._texts_with.setdefault(number, texts)
@@ -149,7 +178,7 @@ class Bm25:
         return [(number, idf[number]) for number in numbers.tolist()]
 
     def _idf(self, texts_with: int) -> float:
-        return float(np.log1p((len(self) - texts_with + 0.5) / (texts_with + 0.5)))
+        return float(np.log1p((self._texts - texts_with + 0.5) / (texts_with + 0.5)))
 
     def _weighted(self, idf: float, counts: Ints, lengths: Ints) -> Floats:
         norm = self._k1 * (1 - self._b + self._b * lengths / self._mean)

@@ -12,6 +12,7 @@ from oreqa.arguments import as_index_folder, as_path, choice
 from oreqa.errors import IndexStateError
 from oreqa.files import remove, write_json
 from oreqa.index import store
+from oreqa.index.copying import copy_index
 from oreqa.index.current import existing_settings, name_write_errors, write_lock
 from oreqa.index.drafts import begin_draft, count_passages, shared_documents
 from oreqa.index.encodings import Encodings
@@ -136,10 +137,17 @@ def undo_fit(index: str | Path) -> bool:
 def copy_generation(folder: Path, out: Path) -> None:
     """Make an index in ``out`` of the newest generation of another, which then stays as it is, or tries another encoder.
 
-    What is in ``out`` is replaced, at once. The two share the search files, and the mode of their folders.
+    What is in ``out`` is replaced, at once. The two share the search files, and the mode of their folders; what a server
+    holds is fetched.
     """
     copy = out.with_name(f"{out.name}.new")
     shutil.rmtree(copy, ignore_errors=True)
+    existing = existing_settings(folder)
+    if existing is not None and existing.engine is not None:
+        copy_index(folder, copy, with_marks=False)
+        remove(out)
+        copy.rename(out)
+        return
     generation, target = require_generation(folder), generation_folder(copy, 1)
     try:
         target.mkdir(parents=True)

@@ -17,6 +17,7 @@ from oreqa.errors import IndexStateError, InputError, describe
 from oreqa.index import store
 from oreqa.index.coverage import Report
 from oreqa.index.drafts import count_passages, name_keys
+from oreqa.index.engines.milvus import COLLECTIONS, row_problems
 from oreqa.index.generations import (
     CHANGES,
     DOCUMENTS,
@@ -174,7 +175,7 @@ def read_current_state(folder: Path, settings: Settings, holds: Holds) -> Curren
 
 
 def _check_settings(folder: Path, settings: Settings, built_with: Settings) -> None:
-    for name in ("model", "passage_tokens", "language", "truncate_dim"):
+    for name in ("model", "passage_tokens", "language", "truncate_dim", "engine"):
         wanted, actual = getattr(settings, name), getattr(built_with, name)
         if wanted != actual:
             option = "--" + name.replace("_", "-")
@@ -279,9 +280,8 @@ def check_empty(folder: Path, allowed: Iterable[str] = ()) -> None:
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder}: it is a file; an index is a folder")
     names = {file.name for file in folder.iterdir()} if folder.is_dir() else set()
-    foreign = sorted(
-        names - {"lock", DRAFT, JOURNAL, *allowed} if "lock" in names else names
-    )  # every update begins with the lock
+    ours = {"lock", DRAFT, JOURNAL, COLLECTIONS, *allowed} if "lock" in names else set()  # every update begins with the lock
+    foreign = sorted(names - ours)
     if foreign:
         raise InputError(f"{folder}: it holds {foreign[0]!r}, which is not an index; use a new or empty folder")
 
@@ -293,6 +293,7 @@ def check_index(folder: Path) -> list[str]:
 
 def _damage(generation: Path) -> list[str]:
     problems = [damage_message(generation / name) for name in damaged_files(generation)]
+    problems = problems or row_problems(generation)
     if problems and newest_generation(generation.parent) != generation:
         raise IndexStateError(f"{generation}: it was replaced during the check")
     return problems

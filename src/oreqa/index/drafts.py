@@ -13,6 +13,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from oreqa.arrays import Ids
 from oreqa.index.generations import CHANGES, DOCUMENTS, link_file, read_manifest
 from oreqa.index.schema import NUMBERED, create_tables, is_shared, show_as_one
 from oreqa.index.soundness import need_sound
@@ -65,6 +68,11 @@ def count_passages(database: sqlite3.Connection) -> int:
     """The number of passages."""
     row = database.execute("SELECT value FROM main.settings WHERE key = 'passages'").fetchone()
     return int(row[0]) if row else int(database.execute("SELECT COUNT(*) FROM passages").fetchone()[0])
+
+
+def passage_ids(database: sqlite3.Connection) -> Ids:
+    """The ids of all passages, rising."""
+    return np.fromiter((row[0] for row in database.execute("SELECT id FROM passages ORDER BY id")), np.int64)
 
 
 def _set_last_ids(database: sqlite3.Connection, source: str, target: str) -> None:

@@ -10,12 +10,16 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from oreqa.core import Passage
 from oreqa.corpus.splitter import passage_head
 from oreqa.index.codes import Codes, quantise
+from oreqa.index.drafts import passage_ids
+from oreqa.index.engines.milvus import COUNTS, DEAD_IDS, STATE, MilvusEngine
 from oreqa.index.journal import Journal
 from oreqa.index.segments import open_segments
-from oreqa.index.store import open_documents, read_setting
+from oreqa.index.store import open_documents, read_setting, read_settings
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.progress import Advance, part_of
 
@@ -24,12 +28,17 @@ _VERSION = "6"
 
 
 class Published:
-    """The passages of a generation that lie in segments of which no file is ``damaged``."""
+    """The passages of a generation that lie in segments of which no file is ``damaged``, or in Milvus."""
 
     def __init__(self, generation: Path, damaged: Collection[str]) -> None:
         self.generation = generation
-        self.segments = open_segments(generation, damaged)
         self._documents = open_documents(generation)
+        engine = read_settings(self._documents).engine
+        self.segments = [] if engine else open_segments(generation, damaged)
+        self.milvus = None
+        if engine and not {STATE, COUNTS, DEAD_IDS}.intersection(damaged):
+            self.milvus = MilvusEngine(generation, lambda: passage_ids(self._documents))
+        self._fetched: dict[int, Codes] = {}
         self.encoder = read_setting(self._documents, "encoded_by")
 
     def close(self) -> None:
@@ -39,6 +48,13 @@ class Published:
     def codes(self, digest: bytes) -> Codes | None:
         """The codes of a passage and its sentences by its hash; None if no segment holds it."""
         numbers = self._documents.execute("SELECT id FROM passages WHERE encoding = ?", (digest,)).fetchall()
+        if self.milvus is not None and numbers:
+            number = numbers[0][0]
+            if number not in self._fetched:
+                codes = self.milvus.fetch(np.array([number], np.int64)).codes_of(number)
+                assert codes is not None
+                self._fetched[number] = codes
+            return self._fetched[number]
         parts = (segment.codes_of(number) for (number,) in numbers for segment in self.segments)
         return next((codes for codes in parts if codes is not None), None)
 

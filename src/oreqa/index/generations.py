@@ -227,6 +227,14 @@ def link_file(source: Path, target: Path) -> None:
         shutil.copyfile(source, target)
 
 
+def link_folder(source: Path, target: Path) -> None:
+    """Share the files of a folder; those that an interrupted run has left are replaced."""
+    shutil.rmtree(target, ignore_errors=True)
+    for path in sorted(source.rglob("*")):
+        if path.is_file():
+            link_file(path, target / path.relative_to(source))
+
+
 def _generations(folder: Path) -> Iterator[tuple[int, Path]]:
     try:
         paths = list(folder.iterdir())

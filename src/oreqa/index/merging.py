@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import sqlite3
 import stat
 from collections.abc import Iterable, Sequence
@@ -23,7 +22,7 @@ from oreqa.index.generations import (
     damage_message,
     damaged_files,
     drop_draft,
-    link_file,
+    link_folder,
     newest_generation,
     publish_draft,
     read_manifest,
@@ -152,6 +151,8 @@ def _check_alike(parts: Sequence[_Part]) -> None:
     for part in parts:
         if (holds := part.settings["holds"]) != "documents":
             raise IndexStateError(f"{part.folder}: this index holds {holds}, which cannot be merged")
+        if part.settings.get("engine"):
+            raise IndexStateError(f"{part.folder}: a server holds its passages; merge what oreqa copy makes of it")
         for name, said in _ALIKE.items():
             if (theirs := part.settings.get(name)) == (ours := first.settings.get(name)):
                 continue
@@ -186,14 +187,14 @@ def _merge(folder: Path, existing: Sequence[_Part], shards: Sequence[_Part], pro
             segments += added
             checksums.update(shared)
         write_compounds(database, [segment.words["passage"] for segment in segments])
-        note_contents(database, segments)
+        note_contents(database, sum(map(len, segments)))
         documents, passages = _count(database, "documents"), count_passages(database)
         compacted(database, draft, first.generation, always=False).close()
     merged = MergeReport(documents, passages, documents - before, present=present)
     if existing and len(places) == 1:
         return merged
     if not existing and (model := first.model_inside):
-        _link_folder(first.folder / model, folder / model)
+        link_folder(first.folder / model, folder / model)
     fitted = (existing or shards)[0]
     if existing or len({shard.fitted for shard in shards}) == 1:
         link_fitted(fitted.generation, draft, ())
@@ -234,14 +235,6 @@ def _is_there(database: sqlite3.Connection, part: _Part, places: Sequence[tuple[
         reason = f"{part.folder} and {holder} both hold {key}"
         raise IndexStateError(f"{reason}; take it out of one of them, as by: {remove}{otherwise}")
     return False
-
-
-def _link_folder(source: Path, target: Path) -> None:
-    """Share the files of a folder; those that an interrupted merge has left are replaced."""
-    shutil.rmtree(target, ignore_errors=True)
-    for path in sorted(source.rglob("*")):
-        if path.is_file():
-            link_file(path, target / path.relative_to(source))
 
 
 def _marks(folder: Path) -> list[Mark]:

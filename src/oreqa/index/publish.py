@@ -20,9 +20,12 @@ from oreqa.defaults import BATCH_PASSAGES
 from oreqa.index.codes import Codes
 from oreqa.index.documents import stored_passages
 from oreqa.index.encodings import Encodings, Published
+from oreqa.index.engines.milvus import MilvusEngine
+from oreqa.index.engines.milvus_client import server_uri
+from oreqa.index.engines.milvus_writing import write_rows
 from oreqa.index.generations import CHANGES, DOCUMENTS, link_file, read_manifest
 from oreqa.index.lexical import words
-from oreqa.index.postings import Postings, postings_of
+from oreqa.index.postings import Postings, live_words, postings_of
 from oreqa.index.schema import is_shared
 from oreqa.index.segments import (
     Segment,
@@ -33,7 +36,7 @@ from oreqa.index.segments import (
     write_segment,
 )
 from oreqa.index.soundness import need_sound
-from oreqa.index.store import chunks, read_setting, transaction, write_setting
+from oreqa.index.store import chunks, read_setting, read_settings, transaction, write_setting
 from oreqa.index.terms import Terms, drop_unused_terms, write_compounds
 from oreqa.models.names import FITTED
 
@@ -69,6 +72,9 @@ def build_search_files(
 ) -> dict[str, dict[str, Any]]:
     """Write the search files of a draft into ``folder``; return the rows of the manifest of those that it shares with
     ``before``."""
+    if engine := read_settings(database).engine:
+        _write_to_milvus(database, folder, server_uri(engine), encodings, encode, before.milvus if before else None)
+        return {}
     old = list(_kept_of(before, database)) if before else []
     names = [] if before is None else list(read_manifest(before.generation))
 
@@ -93,11 +99,41 @@ def build_search_files(
             shared += link_segment(segment, before.generation, folder)
         else:
             write_segment(segment, folder)
-    note_contents(database, segments)
-    drop_unused_terms(database, [segment.words[unit] for segment in segments for unit in UNITS])
+    note_contents(database, sum(map(len, segments)))
+    drop_unused_terms(database, [live_words(segment.words[unit])[0] for segment in segments for unit in UNITS])
     write_compounds(database, [segment.words["passage"] for segment in segments])
     checksums = read_manifest(before.generation) if before else {}
     return {name: checksums[name] for name in shared}
+
+
+def _write_to_milvus(
+    database: sqlite3.Connection,
+    folder: Path,
+    uri: str,
+    encodings: Encodings,
+    encode: Encode,
+    before: MilvusEngine | None,
+) -> None:
+    """Write the passages that a state ``before`` does not hold to Milvus, and what the new one is into ``folder``."""
+    last = before.state.collection.last if before else 0
+    rows = database.execute("SELECT id, encoding FROM passages WHERE id > ? ORDER BY id", (last,)).fetchall()
+    for batch in draft_passages(database, (row for row in rows if row[1] not in encodings)):
+        encode(batch)
+    removed = np.array(database.execute("SELECT id FROM removed").fetchall(), np.int64).reshape(-1)
+    segments = (_new_segment(database, batch, encodings) for batch in chunks(rows, _WRITTEN))
+    sampled = [number for number, _ in rows[:: max(1, -(-len(rows) // _SAMPLED))]]
+
+    def mean() -> float:
+        return float(_words_of(database, sampled)["passage"].lengths.mean())
+
+    last = rows[-1][0] if rows else last
+    state = write_rows(folder, uri, before, removed, last, segments, mean)
+    note_contents(database, state.collection.counts["passage"])
+    drop_unused_terms(database, [state.texts_with[:, 0].astype(np.int32)])
+
+
+_WRITTEN, _SAMPLED = 2_000, 10_000
+"""Passages that are written to Milvus at a time, and those from which the mean length of a new index's is told."""
 
 
 def _kept_of(before: Published, database: sqlite3.Connection) -> Iterator[Segment]:
@@ -168,10 +204,10 @@ def link_fitted(generation: Path | None, draft: Path, damaged: Container[str]) -
         link_file(generation / FITTED, draft / FITTED)
 
 
-def note_contents(database: sqlite3.Connection, segments: Sequence[Segment]) -> None:
-    """Note in a draft how many passages it has, and the hash of its contents."""
+def note_contents(database: sqlite3.Connection, passages: int) -> None:
+    """Note in a draft how many ``passages`` it has, and the hash of its contents."""
     with transaction(database):
-        write_setting(database, "passages", str(sum(map(len, segments))))
+        write_setting(database, "passages", str(passages))
         write_setting(database, "content", _content_hash(database))
 
 

@@ -123,7 +123,7 @@ def best_hits(
     with snapshot.reading():
         allowed = snapshot.allowed(where)
         scored: Iterator[tuple[Scorable, QuestionScores]]
-        if snapshot.engine.counts["passage"] <= EXHAUSTIVE:
+        if snapshot.settings.engine is None and snapshot.engine.counts["passage"] <= EXHAUSTIVE:
             scored = zip(repeat(questions.passages), exhaustive_scores(questions, scores), strict=False)
         else:
             scored = candidate_scores(questions, scores, k, allowed)

@@ -108,7 +108,8 @@ def segment_of(
 ) -> Segment:
     """A new segment, which is not written yet."""
     parts: dict[Unit, LivePostings] = {unit: LivePostings.of(words[unit]) for unit in UNITS}
-    return Segment(f"segment-{int(passage_ids[0]):012}", passage_ids, sentence_ids, sentence_rows, vectors, parts)
+    first = int(passage_ids[0]) if len(passage_ids) else 0
+    return Segment(f"segment-{first:012}", passage_ids, sentence_ids, sentence_rows, vectors, parts)
 
 
 def write_segment(segment: Segment, folder: Path, same: Path | None = None) -> dict[str, str]:

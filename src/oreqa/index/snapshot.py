@@ -20,8 +20,10 @@ from oreqa.core import UNITS, Passage, Sentence, Unit
 from oreqa.errors import IndexStateError, InputError, OreqaError
 from oreqa.index import store
 from oreqa.index.documents import check_fields, field_filter, stored_passages
+from oreqa.index.drafts import passage_ids
 from oreqa.index.engines.engine import QUANTISED, Engine
 from oreqa.index.engines.local import LocalEngine
+from oreqa.index.engines.milvus import MilvusEngine
 from oreqa.index.fitted import IndexFitted, read_index_fitted
 from oreqa.index.generations import (
     DOCUMENTS,
@@ -62,13 +64,23 @@ class Snapshot:
             raise
 
     def _open_files(self) -> None:
-        generation = self.generation
         with self.reading():
             self.settings = read_settings(self.documents)
             self.fingerprint = read_setting(self.documents, "fingerprint")
             self.content = read_setting(self.documents, "content")
-            self.engine: Engine = LocalEngine(open_segments(generation), self._compounds(), _doubt(generation))
+            self.engine = self._open_engine()
             self.empty = self.engine.counts["sentence"] == 0
+
+    def _open_engine(self) -> Engine:
+        if self.settings.engine is None:
+            return LocalEngine(open_segments(self.generation), self._compounds(), _doubt(self.generation))
+        documents, one_query = self.documents, self._one_query
+
+        def ids() -> Ids:
+            with one_query:
+                return passage_ids(documents)
+
+        return MilvusEngine(self.generation, ids)
 
     def _compounds(self) -> dict[int, list[int]]:
         """For the number of a word those of the compounds that it is a part of."""
@@ -135,7 +147,7 @@ class Snapshot:
         with self._one_query:
             for stem in stems:
                 row = self.documents.execute("SELECT id FROM terms WHERE term = ?", (stem,)).fetchone()
-                numbers[stem] = row[0] if row and passages and passages.texts_with(row[0]) else None
+                numbers[stem] = row[0] if row and passages is not None and passages.texts_with(row[0]) else None
         return numbers
 
     def similar_terms(self, stem: str, letters: int) -> list[tuple[int, str]]:

@@ -18,7 +18,9 @@ from urllib.parse import quote
 from oreqa.arguments import choice
 from oreqa.as_json import document_id
 from oreqa.defaults import DEFAULT_ENCODER, LANGUAGE, PASSAGE_TOKENS, QUALITIES, Quality
-from oreqa.errors import IndexStateError, describe
+from oreqa.errors import IndexStateError, InputError, describe
+from oreqa.index.compounds import COMPOUNDING
+from oreqa.index.engines.milvus_client import server_uri
 from oreqa.index.generations import CHANGES, DOCUMENTS, UNREADABLE, damage_message, read_error
 from oreqa.index.schema import create_tables, show_as_one
 from oreqa.models.encoder.prompts import Prompts
@@ -45,8 +47,15 @@ class Settings:
     """Leading dimensions of the vectors that are kept; None for all that the model gives."""
     quality: Quality | None = None
     """How well its questions are answered where nobody says otherwise; None for ``fast``."""
+    engine: str | None = None
+    """The server that holds vectors and words, as ``milvus:http://HOST:PORT``; None for the index's folder."""
 
     def __post_init__(self) -> None:
+        if self.engine is not None:
+            server_uri(self.engine)
+            if self.language in COMPOUNDING:
+                reason = f"the compounds of {self.language!r} are split, which the engine milvus cannot count"
+                raise InputError(f"{reason}; leave the index to its folder")
         if self.quality is not None:
             choice(self.quality, QUALITIES, "quality")
 
@@ -215,6 +224,7 @@ def read_settings(database: sqlite3.Connection) -> Settings:
         raise sqlite3.DatabaseError(f"passage_tokens is {tokens!r}")
     dim = database.execute("SELECT CAST(value AS INTEGER) FROM main.settings WHERE key = 'truncate_dim'").fetchone()
     quality = database.execute("SELECT value FROM main.settings WHERE key = 'quality'").fetchone()
+    engine = database.execute("SELECT value FROM main.settings WHERE key = 'engine'").fetchone()
     if quality and quality[0] not in QUALITIES:
         raise sqlite3.DatabaseError(f"quality is {quality[0]!r}")
     return Settings(
@@ -223,6 +233,7 @@ def read_settings(database: sqlite3.Connection) -> Settings:
         read_setting(database, "language"),
         dim[0] if dim else None,
         quality[0] if quality else None,
+        engine[0] if engine else None,
     )
 
 

@@ -34,11 +34,10 @@ class Terms:
         return np.array([ids[word] for word in words], np.int32)
 
 
-def drop_unused_terms(database: sqlite3.Connection, parts: Sequence[LivePostings]) -> None:
-    """Remove the words that no text uses, unless the documents are shared with other generations."""
+def drop_unused_terms(database: sqlite3.Connection, used: Sequence[Ints]) -> None:
+    """Remove the words that are not among those ``used``, unless the documents are shared with other generations."""
     if is_shared(database):
         return
-    used = [live_words(part)[0] for part in parts]
     held = np.array(database.execute("SELECT id FROM terms").fetchall(), np.int32).reshape(-1)
     stale = np.setdiff1d(held, np.concatenate(used) if used else held[:0])
     with transaction(database):

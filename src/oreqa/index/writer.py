@@ -28,13 +28,8 @@ from oreqa.index.current import (
 )
 from oreqa.index.documents import document_hash, insert_document
 from oreqa.index.encodings import Encodings, passage_hash
-from oreqa.index.generations import (
-    DRAFT,
-    drop_draft,
-    newest_generation,
-    publish_draft,
-    write_manifest,
-)
+from oreqa.index.engines.milvus_client import connect, server_uri
+from oreqa.index.generations import DRAFT, drop_draft, newest_generation, publish_draft, write_manifest
 from oreqa.index.journal import JOURNAL
 from oreqa.index.lexical import check_language
 from oreqa.index.publish import complete_draft, link_fitted, link_search_files
@@ -284,6 +279,8 @@ def open_writer(
     settings = chosen_settings(folder, settings, model)
     load = partial(Encoder, store.model_place(folder, settings.model), device=device, truncate_dim=settings.truncate_dim)
     check_language(settings.language)
+    if settings.engine is not None:  # before hours of encoding
+        connect(server_uri(settings.engine))
     if newest_generation(folder) is None:
         check_empty(folder)
         encoder = load()  # before the folder is created: a model that fails leaves none behind

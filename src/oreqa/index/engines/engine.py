@@ -57,7 +57,8 @@ class Scorable:
     """Passages that can be scored: all of an index, or candidates. Row ``i`` of every array is sentence (or passage)
     ``ids[i]``; ``sentence_rows`` gives the row of each sentence's passage.
 
-    Where there are no passages there are no ``vectors`` and ``words``. ``doubt`` is called where a vector cannot be sound.
+    Where there are no passages there are no ``vectors`` and ``words``. ``doubt`` is called where a vector cannot be sound,
+    as the norms of ``whole`` say, or else its own.
     """
 
     passage_ids: Ids
@@ -66,6 +67,7 @@ class Scorable:
     vectors: Mapping[Unit, Vectors]
     words: Mapping[Unit, WordScores]
     doubt: Callable[[], None] = field(default=lambda: None, repr=False)
+    whole: Scorable | None = field(default=None, repr=False)
 
     def ids(self, unit: Unit) -> Ids:
         """SQLite's ids of all its sentences or passages."""
@@ -89,7 +91,7 @@ class Scorable:
 
     def norm_limits(self, unit: Unit) -> tuple[float, float]:
         """Norms that vectors have in sound files."""
-        return self._norm_limits[unit]
+        return (self.whole or self)._norm_limits[unit]
 
     @cached_property
     def _norm_limits(self) -> dict[Unit, tuple[float, float]]:

@@ -76,7 +76,8 @@ class LocalEngine:
         rows = {"passage": passages, "sentence": sentences}
         vectors = {unit: _SomeVectors(stored, rows[unit]) for unit, stored in self._vectors.items()}
         words = {unit: _SomeWords(held, rows[unit]) for unit, held in self.words.items()}
-        return Scorable(every.passage_ids[passages], every.sentence_ids[sentences], owners, vectors, words, every.doubt)
+        ids = every.passage_ids[passages], every.sentence_ids[sentences]
+        return Scorable(*ids, owners, vectors, words, every.doubt, every)
 
 
 class _SomeVectors:

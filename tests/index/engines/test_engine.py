@@ -1,7 +1,8 @@
-"""The engine of segments gives what the protocol says of any engine, and scores candidates as it does all passages."""
+"""Every engine gives what the protocol says, and scores candidates as it does all passages."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from oreqa.index.engines.engine import Engine
 from oreqa.index.in_memory import index_documents
 from oreqa.index.search import Index
 from oreqa.index.snapshot import Snapshot
+from oreqa.index.store import Settings
 
 TEXTS = [f"The fox number {number} saw {number % 3} dogs. It rained on day {number}." for number in range(12)]
 
@@ -21,16 +23,18 @@ def documents(texts: list[str] = TEXTS) -> list[Document]:
     return [Document(f"d{number}", f"Title {number}", text) for number, text in enumerate(texts)]
 
 
-@pytest.fixture(scope="module")
-def index(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Index:
-    """In three segments, of which one has lost a passage."""
+@pytest.fixture(scope="module", params=["local", pytest.param("milvus", marks=pytest.mark.system)])
+def index(tiny: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Index]:
+    """In four updates, of which the last has replaced a passage."""
     kb = tmp_path_factory.mktemp("kb") / "kb"
-    for end in (4, 8, 12):
-        index_documents(kb, documents()[:end], model=tiny)
+    engine = None if request.param == "local" else f"milvus:{request.getfixturevalue('milvus')}"
     changed = documents()
     changed[5] = Document("d5", "Title 5", "Another fox.")
-    index_documents(kb, changed)
-    return Index.open(kb)
+    for texts in (documents()[:4], documents()[:8], documents(), changed):
+        index_documents(kb, texts, Settings(str(tiny), engine=engine))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("oreqa.index.engines.milvus.FEWEST_CANDIDATES", 1)
+        yield Index.open(kb)
 
 
 def ways(snapshot: Snapshot, index: Index, question: str) -> dict[str, tuple[object, object]]:

@@ -1,0 +1,232 @@
+"""The engine of a Milvus server: candidates are searched for there, and scored here from the rows that it holds of them.
+
+Passages are never changed there, and no id is given twice. So a state of an index is all rows up to its last id but for
+those that it names as dead: a reader sees one state whatever an update adds or takes away meanwhile.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oreqa.arrays import Floats, Ids, Ints, check_whole
+from oreqa.core import UNITS, Unit
+from oreqa.errors import IndexStateError, InputError
+from oreqa.index.bm25 import BM25_PARAMETERS, Bm25, CollectionWords
+from oreqa.index.engines.engine import Scorable
+from oreqa.index.engines.milvus_client import connect, missing_collection, named_errors
+from oreqa.index.engines.milvus_rows import SCORED, segment_of_rows
+from oreqa.index.generations import newest_generation
+from oreqa.index.segments import Segment, StackedCodes
+
+STATE, COUNTS, DEAD_IDS = "engine.json", "counts.npy", "dead-ids.npy"
+"""The files of a generation whose passages Milvus holds: the collection and numbers, texts with each word, and dead rows."""
+
+COLLECTIONS = "collections.json"
+"""In the index's folder: the names of the collections that updates have made and not dropped."""
+
+FEWEST_CANDIDATES, MOST_CANDIDATES = 200, 16_384
+"""Candidates by vectors and by words that are asked for at least, and that Milvus gives at most."""
+
+FETCHED, ASKED = 500, 8
+"""Rows that are fetched at a time, and questions that are asked at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class MilvusCollection:
+    """What a generation's ``engine.json`` says: the server and the collection, the dimensions of its vectors, the last id
+    that counts, and of each unit how many there are and how many words they have."""
+
+    uri: str
+    name: str
+    dim: int
+    last: int
+    counts: dict[Unit, int]
+    lengths: dict[Unit, int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MilvusState:
+    """What a generation's folder says of the rows in Milvus: ``texts_with`` has a row ``word, passages, sentences`` for each
+    word, by its number; ``dead`` are the ids up to the last that count no longer."""
+
+    collection: MilvusCollection
+    texts_with: NDArray[np.int64]
+    dead: Ids
+
+    @classmethod
+    def read(cls, generation: Path) -> MilvusState:
+        """Read that of a generation."""
+        row = json.loads((generation / STATE).read_bytes())
+        return cls(MilvusCollection(**row), np.load(generation / COUNTS), np.load(generation / DEAD_IDS))
+
+    def write(self, folder: Path) -> None:
+        """Write it into a draft."""
+        (folder / STATE).write_text(json.dumps(asdict(self.collection), indent=1), encoding="utf-8")
+        for name, array in ((COUNTS, self.texts_with), (DEAD_IDS, self.dead)):
+            np.save(folder / name, array)
+            check_whole(folder / name)
+
+    def words(self, unit: Unit) -> CollectionWords:
+        """What BM25 needs of all texts."""
+        texts = self.collection.counts[unit]
+        counts = self.texts_with[:, 1 + ("passage", "sentence").index(unit)].astype(np.int32)
+        mean = max(self.collection.lengths[unit] / max(texts, 1), 1e-9)
+        return CollectionWords(texts, mean, self.texts_with[:, 0].astype(np.int32), counts)
+
+    def filter(self) -> str:
+        """The expression for the rows that count."""
+        of_last = f"id <= {self.collection.last}"
+        return f"{of_last} and not ({among(self.dead)})" if len(self.dead) else of_last
+
+
+def among(ids: Ids) -> str:
+    """The expression for rows with these ids, rising.
+
+    Examples:
+        >>> among(np.array([1, 5, 6, 7, 9]))
+        'id in [1, 9] or (id >= 5 and id <= 7)'
+    """
+    starts = np.flatnonzero(np.diff(ids, prepend=ids[0] - 2) != 1)
+    runs = zip(ids[starts].tolist(), ids[np.append(starts[1:], len(ids)) - 1].tolist(), strict=True)
+    alone: list[int] = []
+    ranges: list[str] = []
+    for first, last in runs:
+        if last - first < 2:
+            alone += range(first, last + 1)
+        else:
+            ranges.append(f"(id >= {first} and id <= {last})")
+    return " or ".join([*([f"id in {alone}"] if alone else []), *ranges])
+
+
+class MilvusEngine:
+    """The engine of the rows that a generation has in Milvus; ``ids`` gives those of all its passages."""
+
+    def __init__(self, generation: Path, ids: Callable[[], Ids]) -> None:
+        self.state, self._ids, self._generation = MilvusState.read(generation), ids, generation
+        self._uri = uri = self.state.collection.uri
+        self.counts = self.state.collection.counts
+        self.words = {unit: self._bm25([], unit) for unit in UNITS if self.counts[unit]}
+        self._client = connect(uri)
+        with self.named_errors():
+            is_there = not self.state.collection.name or self._client.has_collection(self.state.collection.name)
+        if not is_there:
+            raise IndexStateError(missing_collection(uri, self.state.collection.name))
+
+    def named_errors(self) -> Any:
+        """Turn errors of the client into one line."""
+        return named_errors(self._uri, self.state.collection.name)
+
+    def _bm25(self, segments: Sequence[Segment], unit: Unit) -> Bm25:
+        parts = [segment.words[unit] for segment in segments]
+        return Bm25(parts, *BM25_PARAMETERS[unit], collection=self.state.words(unit))
+
+    def fetch(self, ids: Ids) -> Segment:
+        """The passages with these ids. Raises IndexStateError if Milvus lacks some that the newest state has."""
+        return segment_of_rows(list(self._rows(ids).values()), self.state.collection.dim)
+
+    def _rows(self, ids: Ids) -> dict[int, dict[str, Any]]:
+        rows: dict[int, dict[str, Any]] = {}
+        with self.named_errors():
+            for begin in range(0, len(ids), FETCHED):
+                wanted = ids[begin : begin + FETCHED].tolist()
+                rows |= {
+                    row["id"]: row
+                    for row in self._client.query(self.state.collection.name, ids=wanted, output_fields=["id", *SCORED])
+                }
+        missing = len(ids) - len(rows)
+        if missing and newest_generation(self._generation.parent) == self._generation:
+            reason = f"the collection {self.state.collection.name} lacks {missing:,} passages; index into a new folder"
+            raise IndexStateError(f"{self._uri}: {reason}")
+        return rows
+
+    def _scorable(self, segment: Segment) -> Scorable:
+        held = [unit for unit in UNITS if len(segment.ids(unit))]
+        vectors = {unit: StackedCodes([segment], unit) for unit in held}
+        words = {unit: self._bm25([segment], unit) for unit in held}
+        ids = segment.passage_ids, segment.sentence_ids
+        return Scorable(*ids, segment.sentence_rows, vectors, words)
+
+    def every(self) -> Scorable:
+        """As the protocol says."""
+        return self._scorable(self.fetch(self._ids()))
+
+    def sample(self, count: int) -> Scorable:
+        """As the protocol says."""
+        return self._scorable(self.fetch(self._ids()[:: max(1, -(-self.counts["passage"] // count))]))
+
+    def passage_with(self, number: int) -> int:
+        """As the protocol says; it is one in which the word counts much."""
+        (ids,) = self._search("weights", [{number: 1.0}], 1, self.state.filter())
+        return ids[0]
+
+    def candidates(
+        self, vectors: Floats | None, words: Sequence[Ints] | None, count: int, allowed: Ids | None
+    ) -> Iterator[Scorable]:
+        """As the protocol says, but ``FEWEST_CANDIDATES`` at least: many vectors are searched approximately."""
+        count = max(count, FEWEST_CANDIDATES)
+        if count > MOST_CANDIDATES:
+            raise InputError(f"{count:,} passages are asked for; Milvus gives {MOST_CANDIDATES:,} at most")
+        questions = len(words if vectors is None else vectors)  # type: ignore[arg-type]
+        condition = self.state.filter() if allowed is None else among(allowed) if len(allowed) else ""
+        for begin in range(0, questions, ASKED):
+            place = slice(begin, min(begin + ASKED, questions))
+            best: list[set[int]] = [set() for _ in range(begin, place.stop)]
+            if vectors is not None and condition:
+                for ids, of_question in zip(self._search("vector", vectors[place], count, condition), best, strict=True):
+                    of_question.update(ids)
+            if words is not None and condition:
+                weights = [self._question_weights(numbers) for numbers in words[place]]
+                asked = [number for number, row in enumerate(weights) if row]
+                rows = [weights[number] for number in asked]
+                for number, ids in zip(asked, self._search("weights", rows, count, condition), strict=True):
+                    best[number].update(ids)
+            held = self._rows(np.array(sorted(set().union(*best)), np.int64))
+            for of_best in best:
+                rows_of_question = [held[number] for number in of_best if number in held]
+                yield self._scorable(segment_of_rows(rows_of_question, self.state.collection.dim))
+
+    def _question_weights(self, numbers: Ints) -> dict[int, float]:
+        """The IDF of a question's words, each as often as it stands there."""
+        counts = dict(zip(*(part.tolist() for part in np.unique(numbers, return_counts=True)), strict=True))
+        words = self.words["passage"]
+        return {number: n * words.bound(np.array([number], np.int32), 0) for number, n in counts.items()}
+
+    def _search(self, field: str, asked: Any, count: int, condition: str) -> list[list[int]]:
+        """The ids of the best rows by a field, for each of what is asked."""
+        if not len(asked):
+            return []
+        with self.named_errors():
+            hits = self._client.search(
+                self.state.collection.name, asked, condition, count, ["id"], anns_field=field, search_params={}
+            )
+        return [[int(hit["id"]) for hit in of_question] for of_question in hits]
+
+
+def need_rows(client: Any, state: MilvusState) -> None:
+    """Raise IndexStateError if Milvus has not as many rows as a state says."""
+    uri, name, wanted = state.collection.uri, state.collection.name, state.collection.counts["passage"]
+    with named_errors(uri, name):
+        (row,) = client.query(name, filter=state.filter(), output_fields=["count(*)"])
+    if row["count(*)"] != wanted:
+        reason = f"the collection {name} has {row['count(*)']:,} of {wanted:,} passages; index into a new folder"
+        raise IndexStateError(f"{uri}: {reason}")
+
+
+def row_problems(generation: Path) -> list[str]:
+    """A line if Milvus lacks rows of a generation; none if its passages lie in its folder."""
+    if not (generation / STATE).is_file():
+        return []
+    state = MilvusState.read(generation)
+    try:
+        if state.collection.name:
+            need_rows(connect(state.collection.uri), state)
+    except IndexStateError as error:
+        return [str(error)]
+    return []
