@@ -72,6 +72,15 @@ def test_the_stages_give_what_search_and_ask_give(kind: str, request: pytest.Fix
         assert hit.answer == (of_hit[0] if of_hit and hit.was_read else None)
 
 
+def test_the_statement_of_an_entry_has_no_log_odds(tmp_path: Path, fitted: Path, fitted_reader: Path) -> None:
+    text = "--quiet\nSay nothing of an octopus.\n\n--loud\nSay all of it."
+    index_documents(tmp_path / "kb", [Document("a.1", "", text)], Settings(str(fitted)))
+    with Index(tmp_path / "kb") as index:
+        explanation = Answerer(index, Reader(fitted_reader), passages=2).explain("What does --quiet do?", expected="nothing")
+    assert explanation.answers[0].text == "Say nothing of an octopus."
+    assert (explanation.log_odds, explanation.stage) == ({}, "answered")
+
+
 def test_the_stage_that_decided(spans: Answerer) -> None:
     question = "Where do bees dance?"
     first = spans.explain(question).answers[0]

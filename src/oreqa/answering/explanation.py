@@ -241,9 +241,10 @@ def _given(answers: Sequence[Answer], threshold: float) -> tuple[Stage, str]:
 def _log_odds(
     calibration: Calibration, answers: Sequence[Answer], read: Sequence[Hit], has_reader: bool
 ) -> dict[str, float]:
-    """What each feature adds to the log-odds of the first answer; empty if it was computed, or there is none."""
+    """What each feature adds to the log-odds of the first answer; empty if there is none, or if it was computed or is the
+    statement of an entry, which no reader scored."""
     place = next((place for place, hit in enumerate(read) if answers and _is_in(answers[0], hit)), None)
-    if place is None or answers[0].computation:
+    if place is None or answers[0].computation or (has_reader and "span" not in answers[0].scores):
         return {}
     if has_reader:
         span = Span(answers[0].text, 0, 0, place, answers[0].score, {})
