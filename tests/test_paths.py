@@ -60,6 +60,8 @@ def test_commands_work_without_naming_the_index(
     assert run("mine", "cloze", "--out", tmp_path / "cloze.jsonl").stdout.endswith("cloze.jsonl\n")
     monkeypatch.setenv("OREQA_INDEX", str(tmp_path / "other"))
     assert run("show", "bees.txt").stderr.endswith("there is no index here; create one with: oreqa index PATH\n")
+    line = f"{tmp_path}: this folder holds other files and no index; make one of them with: oreqa index {tmp_path}\n"
+    assert run("show", "bees.txt", "--index", tmp_path).stderr.endswith(line)
     assert run("index", "bees.txt", "--model", fitted).stdout.startswith(f"{tmp_path / 'other'}: 1 added; ")
     assert run("show", "bees.txt").exit_code == 0
     assert "the index has no document with this name" in run("show", "octopus.md").stderr

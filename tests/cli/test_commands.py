@@ -26,7 +26,7 @@ def kb(tmp_path: Path, library: Path, fitted: Path) -> Path:
 def test_index(kb: Path, library: Path, fitted: Path) -> None:
     assert run("index", library, "--index", kb).stdout.splitlines()[0] == f"{kb}: 4 unchanged, in 3 files; 6 passages in all"
     (library / "bad.pdf").write_bytes(b"no")
-    (library / "code.xyz").write_text("x")
+    (library / "code.Xyz").write_text("x")
     found = run("index", library, "--index", kb, "--json")
     assert found.exit_code == 1
     report = json.loads(found.stdout)
@@ -38,9 +38,9 @@ def test_index(kb: Path, library: Path, fitted: Path) -> None:
     told = run("index", library, "--index", kb, "--report", library / "words.csv")
     assert "words read; left out 1 link targets" in told.stdout
     examples = (
-        f"1 .xyz ({shown_path(str(library / 'code.xyz'))}), 1 without a suffix ({shown_path(str(library / 'makefile'))})"
+        f"1 .xyz ({shown_path(str(library / 'code.Xyz'))}), 1 without a suffix ({shown_path(str(library / 'makefile'))})"
     )
-    way = "; to add those that are text: --include '*.xyz'"
+    way = "; to add those that are text: --include '*.Xyz'"
     assert f"2 files of other kinds passed over: {examples}{way}" in told.stdout
     assert "notes.md,,6,5,1,1.000,link targets: 1" in (library / "words.csv").read_text()
     (library / "words.csv").unlink()

@@ -175,6 +175,16 @@ def test_what_a_library_raises_is_the_files_error(tmp_path: Path, monkeypatch: p
         str(caught.value).encode()
 
 
+@pytest.mark.parametrize("name", ["README.gz", "changelog.Debian.gz"])
+def test_a_gzipped_text_of_any_kind_is_read(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(gzip.compress(b"Bees dance."))
+    (document,) = read_documents(tmp_path / name)
+    assert document.text == "Bees dance."
+    (tmp_path / name).write_bytes(gzip.compress(bytes(range(256))))
+    with pytest.raises(DocumentError, match="unpack it"):
+        list(read_documents(tmp_path / name))
+
+
 def test_a_gzipped_picture_is_an_archive(tmp_path: Path) -> None:
     (tmp_path / "a.png.gz").write_bytes(gzip.compress(b"x"))
     with pytest.raises(DocumentError, match=r"unpack it \(gunzip -k a.png.gz\), and index the file"):

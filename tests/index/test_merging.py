@@ -92,6 +92,21 @@ def test_vectors_are_shared_and_nothing_is_encoded(shards: list[Path], monkeypat
             assert path.stat().st_ino in ours
 
 
+def test_shards_that_cannot_be_written_make_an_index_that_can_be(shards: list[Path]) -> None:
+    for shard in shards:
+        shard.chmod(0o550)
+    merge_indexes("kb", shards)
+    assert Path("kb").stat().st_mode & 0o777 == 0o750 & ~_umask()
+    for shard in shards:
+        shard.chmod(0o750)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
 def test_where_links_are_impossible_files_are_copied(shards: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*arguments: object) -> None:
         raise OSError(18, "Invalid cross-device link")

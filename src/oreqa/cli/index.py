@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mimetypes
 import threading
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -16,12 +15,13 @@ from oreqa.cli.hits import shown_path
 from oreqa.cli.options import Option, data_option, number_option
 from oreqa.cli.output import counted, need_text, print_json, say
 from oreqa.cli.progress import progress_bar
+from oreqa.corpus.unread import may_be_text
 from oreqa.defaults import ENGLISH, LANGUAGE, PASSAGE_TOKENS, Quality
 from oreqa.errors import InputError, OreqaError
 from oreqa.paths import index_option
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from oreqa.index.coverage import Report
     from oreqa.index.watching import Watch
@@ -250,19 +250,18 @@ def _summary(index: Path, report: Report, model: str, included: bool = False, ex
             for kind, count in report.unknown.items()
         ]
         most = f"{', '.join(kinds[:8])}{', ...' if len(kinds) > 8 else ''}"
-        lines.append(
-            f"{counted(sum(report.unknown.values()), 'file')} of other kinds passed over: {most}{_way_to(report.unknown)}"
-        )
+        way = _way_to(report.unknown, report.examples)
+        lines.append(f"{counted(sum(report.unknown.values()), 'file')} of other kinds passed over: {most}{way}")
     return lines
 
 
-def _way_to(kinds: Iterable[str]) -> str:
+def _way_to(kinds: Iterable[str], examples: Mapping[str, str]) -> str:
     """How to read the first kind of file that may be text; empty if there is none."""
-    types = {kind: (mimetypes.guess_type(f"x{kind}")[0] or "").partition("/")[0] for kind in kinds if kind}
-    kind = next(
-        (kind for kind, name in types.items() if name not in ("application", "audio", "font", "image", "video")), None
-    )
-    return "" if kind is None else f"; to add those that are text: --include '*{kind}'"
+    kind = next((kind for kind in kinds if kind and may_be_text(kind)), None)
+    if kind is None:
+        return ""
+    suffix = Path(examples[kind]).suffix if kind in examples else kind
+    return f"; to add those that are text: --include '*{suffix}'"
 
 
 def _gone(count: int) -> str:

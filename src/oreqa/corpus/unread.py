@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mimetypes
 import os
 import re
 import shlex
@@ -29,6 +30,17 @@ _UNPACKED_BY = {
 
 _SINGLE = (".gz", ".bz2", ".xz", ".zst", ".lz")
 """Extensions of files that hold one file."""
+
+
+def may_be_text(suffix: str) -> bool:
+    """Whether files with this extension may be plain text: it is not one of pictures, sounds, fonts or programs' data.
+
+    Examples:
+        >>> may_be_text(""), may_be_text(".Debian"), may_be_text(".png")
+        (True, True, False)
+    """
+    kind = (mimetypes.guess_type(f"x{suffix}")[0] or "").partition("/")[0]
+    return kind not in ("application", "audio", "font", "image", "video")
 
 
 def archive_suffix(path: Path) -> str | None:

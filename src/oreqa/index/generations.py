@@ -14,6 +14,7 @@ import itertools
 import json
 import os
 import re
+import shlex
 import shutil
 import stat
 import time
@@ -59,7 +60,10 @@ def require_generation(folder: Path) -> Path:
         return newest
     command = f"oreqa index PATH{index_option(folder)}"
     if (folder / "lock").exists():
-        raise IndexStateError(f"{folder}: this index was never completed; finish it with: {command}")
+        raise IndexStateError(f"{folder}: this index was never completed; run what made it again, as: {command}")
+    if folder.is_dir() and any(folder.iterdir()):
+        make = f"oreqa index {shlex.quote(str(folder))}"
+        raise IndexStateError(f"{folder}: this folder holds other files and no index; make one of them with: {make}")
     raise IndexStateError(f"{folder}: there is no index here; create one with: {command}")
 
 

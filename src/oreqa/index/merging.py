@@ -124,8 +124,8 @@ def merge_indexes(
         model = opened[0].model_inside
         check_empty(folder, Path(model).parts[:1])
     mode = 0o777
-    for shard in shards:  # who may not enter one of them may not enter this one
-        mode &= stat.S_IMODE(shard.stat().st_mode)
+    for shard in shards:  # who may not enter one of them may not enter this one, but for its owner
+        mode &= stat.S_IMODE(shard.stat().st_mode) | 0o700
     with write_lock(folder, mode=mode), name_write_errors(folder):
         drop_draft(folder, for_next=True)
         existing = [] if newest_generation(folder) is None else [_Part.open(folder)]
