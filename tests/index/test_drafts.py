@@ -257,3 +257,14 @@ def test_a_draft_of_changes_has_what_the_generation_has(tmp_path: Path, settings
         drafts.delete_documents(draft, [number for (number,) in draft.execute("SELECT id FROM documents WHERE key > 'a'")])
         assert draft.execute("SELECT key FROM documents").fetchall() == [("a",)]
         assert draft.execute("SELECT COUNT(*) FROM removed").fetchone() == (2,)
+
+
+@pytest.mark.usefixtures("shared")
+def test_an_update_counts_the_words_of_no_other_segment(
+    tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index_documents(tmp_path / "kb", [Document(key, "", f"Owl {key} hoots.") for key in "abc"], settings)
+    counted: list[object] = []
+    monkeypatch.setattr("oreqa.index.publish.live_words", counted.append)
+    index_documents(tmp_path / "kb", Document("b", "", "Larks sing."))
+    assert not counted

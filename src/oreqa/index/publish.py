@@ -100,7 +100,7 @@ def build_search_files(
         else:
             write_segment(segment, folder)
     note_contents(database, sum(map(len, segments)))
-    drop_unused_terms(database, [live_words(segment.words[unit])[0] for segment in segments for unit in UNITS])
+    drop_unused_terms(database, (live_words(segment.words[unit])[0] for segment in segments for unit in UNITS))
     write_compounds(database, [segment.words["passage"] for segment in segments])
     checksums = read_manifest(before.generation) if before else {}
     return {name: checksums[name] for name in shared}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -34,12 +34,12 @@ class Terms:
         return np.array([ids[word] for word in words], np.int32)
 
 
-def drop_unused_terms(database: sqlite3.Connection, used: Sequence[Ints]) -> None:
+def drop_unused_terms(database: sqlite3.Connection, used: Iterable[Ints]) -> None:
     """Remove the words that are not among those ``used``, unless the documents are shared with other generations."""
     if is_shared(database):
         return
     held = np.array(database.execute("SELECT id FROM terms").fetchall(), np.int32).reshape(-1)
-    stale = np.setdiff1d(held, np.concatenate(used) if used else held[:0])
+    stale = np.setdiff1d(held, np.concatenate([held[:0], *used]))
     with transaction(database):
         database.executemany("DELETE FROM terms WHERE id = ?", ((number,) for number in stale.tolist()))
 
