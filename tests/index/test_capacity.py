@@ -10,7 +10,9 @@ import pytest
 
 from oreqa.core import Document
 from oreqa.errors import InputError
+from oreqa.index import drafts
 from oreqa.index.capacity import MEASURED, Machine, costs_of, parse_machine, plan
+from oreqa.index.generations import CHANGES, require_generation
 from oreqa.index.in_memory import index_documents
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
@@ -75,3 +77,14 @@ def test_an_index_tells_its_own_bytes(tmp_path: Path, tiny: Path) -> None:
     index_documents(tmp_path / "small", "One text.", Settings(str(tiny)))
     with pytest.raises(InputError, match=r"small: it has 1 passages, and 500 are needed to tell; leave --index out"):
         costs_of(tmp_path / "small")
+
+
+def test_sentences_of_replaced_documents_are_not_counted(
+    tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drafts, "_SHARE", 0)  # however small the documents are, what changes is written beside them
+    texts = [f"The fox number {number} jumps over the dog. It eats a bone." for number in range(600)]
+    index_documents(tmp_path / "kb", [Document(text, "", text) for text in texts], Settings(str(tiny)))
+    index_documents(tmp_path / "kb", [Document(text, "", f"{text} It sleeps. It runs.") for text in texts[:30]])
+    assert (require_generation(tmp_path / "kb") / CHANGES).is_file()
+    assert costs_of(tmp_path / "kb")[1].sentences == (2 * 570 + 4 * 30) / 600

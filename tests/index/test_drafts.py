@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from index_content import assert_same
+from index_content import assert_same, assert_same_content, content
 
 from oreqa.core import Document
 from oreqa.errors import IndexStateError
@@ -157,6 +157,43 @@ QUERIES = {
     "words": "SELECT id FROM terms WHERE term >= 'a' AND term < 'b'",
     "an encoding": "SELECT id FROM passages WHERE encoding = x'00'",
 }
+
+
+@pytest.fixture
+def replaced(tmp_path: Path, settings: Settings) -> Path:
+    """An index in which a document between others was replaced, beside what is shared."""
+    index_documents(tmp_path / "kb", [Document(key, "", f"Owl {key} hoots. It sleeps.") for key in "abc"], settings)
+    index_documents(tmp_path / "kb", Document("b", "", "Larks sing. They fly. They eat."))
+    return tmp_path / "kb"
+
+
+@pytest.mark.usefixtures("shared")
+def test_another_encoder_leaves_out_sentences_that_count_no_longer(tmp_path: Path, replaced: Path, fitted: Path) -> None:
+    change_encoder(replaced, fitted)
+    documents = [Document(key, "", f"Owl {key} hoots. It sleeps.") for key in "ac"]
+    documents.append(Document("b", "", "Larks sing. They fly. They eat."))
+    index_documents(tmp_path / "clean", documents, Settings(str(fitted), passage_tokens=40))
+    assert_same(replaced, tmp_path / "clean")
+
+
+@pytest.mark.usefixtures("shared")
+def test_a_damaged_segment_is_mended_without_what_counts_no_longer(replaced: Path) -> None:
+    expected = content(replaced)
+    flip(next(require_generation(replaced).glob("segment-*1/passages.npy")))
+    index_documents(replaced, Document("d", "", "Herons wade."))
+    assert_same_content([row for row in content(replaced) if row[0] != "d"], expected)
+    assert check_index(replaced) == []
+
+
+@pytest.mark.usefixtures("shared")
+def test_damage_that_two_generations_share_is_named_with_both(replaced: Path) -> None:
+    generation = require_generation(replaced)
+    with (generation / DOCUMENTS).open("r+b") as file:  # in place, so that the file of the generation before has it, too
+        file.seek(-9, 2)
+        file.write(b"damaged")
+    both = f"delete the folders {replaced / 'search-000001'} and {generation}, which share it, then run"
+    with pytest.raises(IndexStateError, match=rf"{both}: .* \(this reads all documents again\)"):
+        index_documents(replaced, "Herons wade.")
 
 
 @pytest.mark.usefixtures("shared")

@@ -19,6 +19,7 @@ from oreqa.answering import Answerer
 from oreqa.core import Document
 from oreqa.datasets.marks import Mark, Verdict, question_id, read_marks, set_mark
 from oreqa.errors import IndexStateError, InputError, OreqaError
+from oreqa.index import drafts
 from oreqa.index.change_encoder import change_encoder, publish_fitted
 from oreqa.index.fitted import IndexFitted
 from oreqa.index.generations import newest_generation, require_generation
@@ -316,6 +317,22 @@ def test_a_model_in_a_shards_folder_comes_along(shards: list[Path], tiny: Path, 
     merge_indexes("kb", ["shard-3", "shard-2"])
     shutil.rmtree("shard-3")
     assert hits(Path("kb"))[0]
+
+
+def test_merges_of_other_documents_differ_in_content_after_an_update(
+    tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings, prints = Settings(str(tiny)), set()
+    for name, text in (("a", "Owls hoot."), ("b", "Larks sing."), ("c", "Bees dance.")):
+        index_documents(tmp_path / name, Document(name.replace("c", "b"), "", text), settings)
+    for name in "bc":
+        merge_indexes(tmp_path / f"a{name}", [tmp_path / "a", tmp_path / name])
+        monkeypatch.setattr(drafts, "_SHARE", 0)
+        index_documents(tmp_path / f"a{name}", Document("d", "", "Herons wade."))
+        monkeypatch.undo()
+        with Index.open(tmp_path / f"a{name}") as index:
+            prints.add(index.content_fingerprint)
+    assert len(prints) == 2
 
 
 KILLED = """

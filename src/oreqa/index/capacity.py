@@ -176,7 +176,8 @@ def costs_of(folder: str | Path) -> tuple[int, Costs]:
     """
     generation = require_generation(as_index_folder(folder))
     with closing(open_documents(generation)) as database:
-        query = "SELECT COUNT(*), AVG(LENGTH(text)), (SELECT COUNT(*) FROM sentences) FROM passages"
+        of_passages = "SELECT COUNT(*) FROM sentences WHERE passage IN (SELECT id FROM passages)"
+        query = f"SELECT COUNT(*), AVG(LENGTH(text)), ({of_passages}) FROM passages"
         passages, characters, sentences = database.execute(query).fetchone()
     if passages < _FEWEST:
         raise InputError(f"{folder}: it has {passages:,} passages, and {_FEWEST:,} are needed to tell; leave --index out")

@@ -214,12 +214,19 @@ def damage_message(path: Path) -> str:
     command = f"oreqa index PATH{index_option(folder)}"
     if path.name not in (DOCUMENTS, CHANGES, MANIFEST):
         return f"{path}: this file of the index is missing or damaged; rebuild it with: {command}"
-    before = generation_folder(folder, generation_number(generation) - 1)
-    consequence = f"this updates the state before it, {before.name}" if before.is_dir() else "this reads all documents again"
-    return (
-        f"{path}: this file of the index is missing or damaged; "
-        f"delete the folder {generation}, then run: {command} ({consequence})"
-    )
+    every = [each for _, each in sorted(_generations(folder))]
+    lost = [each for each in every if each == generation or _is_same_file(each / path.name, path)]
+    left = [each.name for each in every if each not in lost and generation_number(each) < generation_number(generation)]
+    consequence = f"this updates the state before it, {left[-1]}" if left else "this reads all documents again"
+    which = f"the folder {generation}" if len(lost) < 2 else f"the folders {' and '.join(map(str, lost))}, which share it"
+    return f"{path}: this file of the index is missing or damaged; delete {which}, then run: {command} ({consequence})"
+
+
+def _is_same_file(path: Path, other: Path) -> bool:
+    try:
+        return path.samefile(other)
+    except OSError:
+        return False
 
 
 def link_file(source: Path, target: Path) -> None:

@@ -161,6 +161,7 @@ def _new_segment(database: sqlite3.Connection, rows: Sequence[HashedId], encodin
     query = "SELECT id, passage FROM sentences WHERE passage BETWEEN ? AND ? ORDER BY passage, id"
     table = np.array(database.execute(query, (rows[0][0], rows[-1][0])).fetchall(), np.int64).reshape(-1, 2)
     passage_ids = np.array([number for number, _ in rows], np.int64)
+    table = table[np.isin(table[:, 1], passage_ids)]  # shared documents have sentences of passages that count no longer
     sentence_rows = np.searchsorted(passage_ids, table[:, 1])
     starts = np.searchsorted(sentence_rows, np.arange(len(rows) + 1))
     vectors: dict[Unit, Codes] = {}
@@ -223,7 +224,7 @@ def _content_hash(database: sqlite3.Connection) -> str:
         total += _sum(database, "main.documents")
     else:
         total = _sum(database, "main.documents")
-        write_setting(database, "sum", f"{total % _MODULUS:x}")
+    write_setting(database, "sum", f"{total % _MODULUS:x}")
     digest = hashlib.sha256()
     for name in ("fingerprint", "passage_tokens", "language"):
         digest.update(f"{name} {read_setting(database, name)}\n".encode())
