@@ -47,6 +47,18 @@ def test_no_answer_has_more_than_the_most() -> None:
     assert len(several_ranges(text, (0, len(text)), [], None)) == MOST_SPANS
 
 
+def test_what_the_best_span_lists_comes_before_what_another_does() -> None:
+    other, best = ", ".join(f"n{number}" for number in range(MOST_SPANS)), "TLS, SSH"
+    text = f"{other}. {best}"
+    spans = [
+        Span(each, text.index(each), text.index(each) + len(each), 0, score, {})
+        for each, score in ((best, -1.0), (other, -2.0))
+    ]
+    ranges = several_ranges(text, (spans[0].start, spans[0].end), spans, None)
+    assert [text[start:end] for start, end in ranges][-2:] == ["TLS", "SSH"]
+    assert len(ranges) == MOST_SPANS
+
+
 @pytest.fixture
 def hit() -> Hit:
     before = "Ports. "

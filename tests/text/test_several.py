@@ -76,3 +76,17 @@ def test_other_questions_ask_for_one(question: str) -> None:
 )
 def test_the_items_of_a_list_in_a_sentence(text: str, items: list[str]) -> None:
     assert [text[start:end] for start, end in listed_items(text)] == items
+
+
+@pytest.mark.parametrize(
+    ("text", "items"),
+    [
+        ("- QIF (.qif)", ["QIF (.qif)"]),
+        ("- OFX, - QIF and • CSV", ["OFX", "QIF", "CSV"]),
+        ("--force, --quiet and -v", ["--force", "--quiet", "-v"]),
+        ("-", ["-"]),
+        ("- ", ["- "]),
+    ],
+)
+def test_items_have_no_list_mark(text: str, items: list[str]) -> None:
+    assert [text[start:end] for start, end in listed_items(text)] == items

@@ -55,7 +55,7 @@ def several_ranges(text: str, best: Range, spans: Sequence[Span], number: int | 
         if all(end <= first or last <= start for first, last in taken):
             taken.append((start, end))
             items += _items(text, (start, end))
-    return sorted(items)[:MOST_SPANS]
+    return sorted(items[:MOST_SPANS])
 
 
 def _items(text: str, span: Range) -> list[Range]:

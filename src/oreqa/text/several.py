@@ -42,6 +42,9 @@ _BETWEEN = re.compile(
 )
 """What stands between items, and brackets, in which there are none; the comma of a date is none."""
 
+_LIST_MARK = re.compile(r"\s*[-*•‣◦–]\s+(?=\S)")
+"""What begins an item of a list that has a line for each."""
+
 _QUOTES = " \t\n\"'`‘’‚“”„«»"
 
 
@@ -81,7 +84,8 @@ def listed_items(text: str) -> list[Range]:
     gaps = [match.span() for match in _BETWEEN.finditer(text) if match["gap"]]
     places = [0, *(place for gap in gaps for place in gap), len(text)]
     ranges = [_without_quotes(text, *item) for item in zip(places[::2], places[1::2], strict=True)] if gaps else []
-    return [(start, end) for start, end in ranges if start < end] or [(0, len(text))]
+    items = [(start, end) for start, end in ranges if start < end] or [(0, len(text))]
+    return [(mark.end() if (mark := _LIST_MARK.match(text, *item)) else item[0], item[1]) for item in items]
 
 
 def _without_quotes(text: str, start: int, end: int) -> Range:
