@@ -191,6 +191,7 @@ def test_every_command_without_training_sends_nothing(
         ("doctor", "--index", kb),
         ("remove", "octopus.md", "--index", kb),
         ("merge", kb, "--index", out / "merged"),
+        ("copy", kb, out / "copied"),
         ("plan", "--passages", "1e6"),
     )
     writing = [(*words, "--out", place[words]) for words in written]
@@ -200,6 +201,7 @@ def test_every_command_without_training_sends_nothing(
     outputs = {
         "kb",
         "merged",
+        "copied",
         "baseline.jsonl",
         "eval-classifier",
         "mine-negatives.jsonl.index",
