@@ -35,15 +35,15 @@ def test_bytes_are_foretold(row: dict[str, Any]) -> None:
 
 
 def test_costs_are_those_that_were_measured() -> None:
-    """Times differ by more from run to run: each within a third at the largest size, where it counts."""
+    """Times differ by more from run to run: within a fifth at the largest size, where they count."""
     row, encoder = ROWS[-1], RESULTS["encoder"]
     foretold = plan(row["passages"], SMALL)
     assert MEASURED.encode == pytest.approx(encoder["encode"] / encoder["passages"], rel=0.05)
     assert MEASURED.characters == pytest.approx(row["characters"] / row["passages"], rel=0.05)
     assert MEASURED.sentences == pytest.approx(row["sentences"] / row["passages"], rel=0.05)
     for name in ("memory", "search", "update"):
-        assert getattr(foretold, name) == pytest.approx(row[name], rel=0.33), name
-    assert foretold.write == pytest.approx(row["build"], rel=0.33)
+        assert getattr(foretold, name) == pytest.approx(row[name], rel=0.2), name
+    assert foretold.write == pytest.approx(row["build"], rel=0.2)
 
 
 def test_a_plan_grows_with_the_passages_and_the_machine_is_counted() -> None:

@@ -90,19 +90,19 @@ def _lines(result: Plan) -> list[str]:
     enough = "it fits" if result.machines == 1 else "it does not fit, and searches wait for the disk"
     rows = (
         ("disk", f"{_size(result.disk)}: {of_disk}"),
-        ("", f"{_size(result.room)} with the state that an update leaves behind"),
+        ("", f"{_size(result.room)} where an update writes the texts anew, beside the state before"),
         ("memory", f"{_size(result.memory)}, and {_size(result.warm)} for what each search reads of the disk; {enough}"),
         ("encoding", f"{result.encode / 3600:,.1f} core hours, {_time(result.build)} here with reading and writing"),
         ("", f"on 10 such machines {_time(result.build / 10)}, then oreqa merge"),
         ("a search", f"{_time(result.search)} on one core"),
-        ("an update", f"{_time(result.update)} for one document"),
+        ("an update", f"{_time(result.update)} to publish one document"),
         ("machines", f"{result.machines:,} by their memory"),
         ("cost", f"{_money(result.build_dollars)} to build, {_money(result.month_dollars)} a month to serve, "
                  f"at ${CORE_HOUR} a core and hour"),
     )  # fmt: skip
     measured = (
         f"a passage: {costs.characters:,.0f} characters, {costs.sentences:.1f} sentences, {costs.disk:,.0f} bytes; "
-        f"{1 / costs.encode:,.0f} are encoded in a second of a core; times beyond 32,000 passages are extrapolated"
+        f"{1 / costs.encode:,.0f} are encoded in a second of a core; times beyond 64,000 passages are extrapolated"
     )
     return [
         f"{count:,} passages on a machine of {result.machine}",

@@ -14,6 +14,7 @@ from oreqa.arguments import as_index_folder
 from oreqa.errors import InputError
 from oreqa.index.codes import code_type
 from oreqa.index.generations import read_manifest, require_generation
+from oreqa.index.soundness import QUICK
 from oreqa.index.store import open_documents
 
 
@@ -38,9 +39,9 @@ class Costs:
     """Seconds to read, split and write."""
     base_search: float
     search: float
-    base_update: float
     update: float
-    """Seconds to publish the change of one document, without the start of the process and encoding."""
+    compare: float
+    """Seconds to publish the change of one document, with the encoder loaded, and to compare a byte with its checksum."""
 
     @property
     def vectors(self) -> float:
@@ -54,19 +55,19 @@ class Costs:
 
 
 MEASURED = Costs(
-    characters=611,
-    sentences=4.6,
+    characters=605,
+    sentences=4.7,
     vector=code_type(384).itemsize,
-    documents=1160,
+    documents=1170,
     words=1330,
-    base_memory=6.64e7,
-    memory=159,
-    encode=0.01254,
-    write=0.00136,
-    base_search=0.0136,
-    search=5.05e-7,
-    base_update=0.41,
-    update=1.74e-5,
+    base_memory=6.7e7,
+    memory=63,
+    encode=0.014,
+    write=0.0015,
+    base_search=0.0205,
+    search=4.9e-7,
+    update=0.044,
+    compare=8.6e-10,
 )
 """As benchmarks/speed/capacity.py measured them on paragraphs; results/capacity/costs.json has its figures."""
 
@@ -116,7 +117,7 @@ def parse_machine(text: str) -> Machine:
 class Plan:
     """What an index of so many ``passages`` takes on a ``machine``: bytes, seconds, and dollars.
 
-    ``disk`` is one state of the index, ``room`` what the disk must have for an update, which writes the next one beside it.
+    ``disk`` is one state of the index, ``room`` what the disk must have for an update that writes all texts beside it.
     ``memory`` is what a search holds, ``warm`` what each reads of the disk, which should fit into memory beside that;
     ``machines`` are as many as have room for both. ``encode`` and ``write`` are seconds of a core, ``build`` those of the
     machine; ``search`` and ``update`` are those of one question, and of one changed document.
@@ -162,7 +163,7 @@ def plan(passages: int, machine: Machine, costs: Costs = MEASURED) -> Plan:
         write=write,
         build=encode / machine.cores + write,
         search=costs.base_search + passages * costs.search,
-        update=costs.base_update + passages * costs.update,
+        update=costs.update + (disk * costs.compare if disk <= QUICK else 0),
         machines=machines,
         build_dollars=(encode + write) / 3600 * CORE_HOUR,
         month_dollars=machines * machine.cores * HOURS_A_MONTH * CORE_HOUR,
