@@ -29,6 +29,7 @@ _PURPOSES = {
     "serve": "the page, the HTTP API, MCP, and --watch",
     "ocr": "reads scans and pictures",
     "cluster": "oreqa index --cluster, for many machines",
+    "milvus": "oreqa index --engine milvus:URI, an index on a server",
     "haystack": "the retriever and the reader for Haystack",
     "langchain": "the retriever for LangChain",
     "llama-index": "the retriever for LlamaIndex",

@@ -24,7 +24,7 @@ Both pairs were tuned: docs/results/fusion.md."""
 
 
 def _near(rows: Ints, wanted: Rows) -> Rows:
-    """For each of the ``wanted`` where it is among the rising rows, of which there is one at least, if it is there."""
+    """For each of the ``wanted`` rows its place among the rising rows (one or more), if it is there."""
     at = np.searchsorted(rows, wanted)
     at[at == len(rows)] = 0
     return at

@@ -198,7 +198,7 @@ def candidate_scores(
 ) -> Iterator[tuple[Scorable, QuestionScores]]:
     """The candidates of each question, and every sentence of them, by each of ``scores``.
 
-    Candidates are the best passages, and ``k`` at least, by vector and by BM25, or by the one that the scores' modes use.
+    Candidates are the best passages, ``k`` or more, by vector and by BM25, or by the one that the scores' modes use.
     """
     engine, modes = questions.snapshot.engine, {score.mode for score in scores.values()}
     vectors = questions.vectors if "dense" in modes else None

@@ -32,7 +32,7 @@ COLLECTIONS = "collections.json"
 """In the index's folder: the names of the collections that updates have made and not dropped."""
 
 FEWEST_CANDIDATES, MOST_CANDIDATES = 200, 16_384
-"""Candidates by vectors and by words that are asked for at least, and that Milvus gives at most."""
+"""The fewest candidates by vectors and by words that are asked for, and the most that Milvus gives."""
 
 FETCHED, ASKED = 500, 8
 """Rows that are fetched at a time, and questions that are asked at a time."""
@@ -169,7 +169,7 @@ class MilvusEngine:
     def candidates(
         self, vectors: Floats | None, words: Sequence[Ints] | None, count: int, allowed: Ids | None
     ) -> Iterator[Scorable]:
-        """As the protocol says, but ``FEWEST_CANDIDATES`` at least: many vectors are searched approximately."""
+        """As the protocol says, but never fewer than ``FEWEST_CANDIDATES``: many vectors are searched approximately."""
         count = max(count, FEWEST_CANDIDATES)
         if count > MOST_CANDIDATES:
             raise InputError(f"{count:,} passages are asked for; Milvus gives {MOST_CANDIDATES:,} at most")
