@@ -4,7 +4,8 @@ Run:  OREQA_PRECISION=f32 python benchmarks/quality/short_names.py --work runs/o
 
 Of the manual pages of a package those names are asked about that one entry alone has and that begin another's name, as
 ``--export`` and ``--export-ssh-key``, that are plain words, as ``reload``, or that have one dash, as ``-shortest``. An
-answer is right if nine in ten of its words stand in the description as the page's source has it.
+answer is right if nine in ten of its words stand in the description as the page's source has it. Those that are the one
+statement of an entry, or one of several, are counted apart, too.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from oreqa import Answerer, index_files
+from oreqa.answering.definitions import SHARE_RIGHT
 
 sys.path.append(str(Path(__file__).parents[1]))
 from common import report
@@ -71,6 +73,8 @@ def measure(packages: Sequence[str], work: Path) -> dict[str, dict[str, int]]:
         for (_, kind, said), answers in zip(asked, replies, strict=True):
             verdict = "refused" if not answers else "right" if holds_most(said, answers[0].text) else "wrong"
             verdicts[kind][verdict] += 1
+            if answers and "span" not in answers[0].scores:
+                verdicts["one statement" if answers[0].confidence == SHARE_RIGHT else "several statements"][verdict] += 1
     return {kind: {"questions": of_kind.total(), **of_kind} for kind, of_kind in sorted(verdicts.items())}
 
 
