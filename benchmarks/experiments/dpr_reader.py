@@ -22,7 +22,6 @@ from typing import Any
 from oreqa.datasets.load import answered_questions, load_paragraphs, load_passages
 from oreqa.datasets.paragraphs import Paragraph, save_squad
 from oreqa.defaults import DEFAULT_ENCODER, DEFAULT_READER
-from oreqa.evaluation import evaluate_openqa
 from oreqa.evaluation.metrics import paired_difference
 from oreqa.evaluation.runs import load_run
 from oreqa.files import read_json
@@ -32,7 +31,7 @@ from oreqa.training import train_model
 
 sys.path.append(str(Path(__file__).parents[1]))
 from common import report
-from support.open_questions import TREC, trec_test, write_questions
+from support.open_questions import TREC, answer_tests, trec_test, write_questions
 
 RECIPE = Path(__file__).parents[2] / "recipes" / "papers" / "dpr-reader.toml"
 NQ = "extractive/qed-nq-train.json.gz"
@@ -75,22 +74,8 @@ def prepare(data: Path, work: Path, learned: int, asked: int) -> dict[str, int]:
 
 def answer(work: Path, name: str, reader: str | Path, passages: int) -> dict[str, Any]:
     """Answer both test sets from the index; returns the figures of each."""
-    figures = {}
-    for test in ("nq", "trec"):
-        out = work / f"{name}-{test}"
-        if not (out / "metrics.json").is_file():
-            evaluate_openqa(
-                work / f"{test}.jsonl",
-                out,
-                index=work / "index",
-                reader=reader,
-                passages=passages,
-                mode="dense",
-                combine=READER_ALONE,
-            )
-        metrics = read_json(out / "metrics.json")
-        figures[test] = {metric: metrics[metric] for metric in METRICS}
-    return figures
+    options = {"index": work / "index", "reader": reader, "passages": passages, "mode": "dense", "combine": READER_ALONE}
+    return answer_tests(work, name, METRICS, **options)
 
 
 def main() -> None:

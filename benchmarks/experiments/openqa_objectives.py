@@ -21,7 +21,6 @@ from typing import Any
 
 from oreqa.datasets.load import answered_questions, load_paragraphs, load_passages
 from oreqa.datasets.paragraphs import Paragraph, save_squad
-from oreqa.evaluation import evaluate_openqa
 from oreqa.evaluation.metrics import paired_difference
 from oreqa.evaluation.runs import load_run
 from oreqa.index.passages import index_passages
@@ -31,7 +30,7 @@ from oreqa.training import train_model
 
 sys.path.append(str(Path(__file__).parents[1]))
 from common import report
-from support.open_questions import TREC, trec_test, write_questions
+from support.open_questions import TREC, answer_tests, trec_test, write_questions
 
 RECIPE = Path(__file__).parents[2] / "recipes" / "small" / "openqa.toml"
 NQ = "extractive/qed-nq-train.json.gz"
@@ -62,15 +61,9 @@ def prepare(data: Path, work: Path, count: int) -> dict[str, int]:
 
 def answer(work: Path, name: str, model: str | Path, reader: str | Path, passages: int) -> dict[str, Any]:
     """Answer both test sets; returns EM, F1 and the accuracy of retrieval for each."""
-    figures, index = {}, work / f"{name}-index"
+    index = work / f"{name}-index"
     index_passages(index, load_passages(work / "collection.json"), Settings(model=str(model))).close()
-    for test in ("nq", "trec"):
-        out = work / f"{name}-{test}"
-        if not (out / "metrics.json").is_file():
-            evaluate_openqa(work / f"{test}.jsonl", out, index=index, reader=reader, span_reranker=None, passages=passages)
-        metrics = json.loads((out / "metrics.json").read_text())
-        figures[test] = {metric: metrics[metric] for metric in METRICS}
-    return figures
+    return answer_tests(work, name, METRICS, index=index, reader=reader, span_reranker=None, passages=passages)
 
 
 def main() -> None:

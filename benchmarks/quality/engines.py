@@ -70,7 +70,7 @@ def main() -> None:
             units[unit] = compared(*([*searched(index, asked, unit)] for index in (mine, served)))
     squad_file = options.data / "squad" / "squad-v1.1-dev.json.gz"
     head = {"commit": commit(OURS), "data_sha256": data_hash([squad_file]), "passages": len(paragraphs)}
-    report("fusion/engines", {**head, "questions": len(asked), **units})
+    report("capacity/engines", {**head, "questions": len(asked), **units})
 
 
 if __name__ == "__main__":

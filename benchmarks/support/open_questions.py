@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import Any
 
 from oreqa.datasets.load import answered_questions
 from oreqa.datasets.questions import OpenQuestion, answer_ranges
-from oreqa.files import write_jsonl
+from oreqa.evaluation import evaluate_openqa
+from oreqa.files import read_json, write_jsonl
 from oreqa.text.answers import normalize_answer
 
+TESTS = ("nq", "trec")
 TREC = "factoid/curatedtrec-large2470-{}.jsonl.gz"
 
 
@@ -32,3 +35,15 @@ def trec_test(data: Path, texts: Collection[str], asked: Sequence[OpenQuestion])
         for question in answered_questions(data / TREC.format("test"))
         if normalize_answer(question.text) not in seen and any(answer_ranges(text, question) for text in texts)
     ]
+
+
+def answer_tests(work: Path, name: str, metrics: Sequence[str], **options: Any) -> dict[str, dict[str, float]]:
+    """Answer the lists of ``TESTS`` into ``work/NAME-TEST`` unless that was done; returns some metrics of each."""
+    figures = {}
+    for test in TESTS:
+        out = work / f"{name}-{test}"
+        if not (out / "metrics.json").is_file():
+            evaluate_openqa(work / f"{test}.jsonl", out, **options)
+        measured = read_json(out / "metrics.json")
+        figures[test] = {metric: measured[metric] for metric in metrics}
+    return figures

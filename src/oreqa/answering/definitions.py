@@ -17,7 +17,7 @@ from oreqa.text.names import key_of
 from oreqa.text.stop_words import WORD
 
 SHARE_RIGHT = 0.95
-"""The share of these answers that is right, at least, where one statement alone is about a name (docs/text-rules.md)."""
+"""The probability of an answer where one statement alone is about a name: 96 to 98% are right (docs/text-rules.md)."""
 
 MOST = 3
 """The most different statements among which none is preferred; of more, the reader chooses."""
