@@ -27,6 +27,9 @@ _FIELDS = {"From": "from", "To": "to", "Cc": "cc", "Date": "date"}
 _HEADER_CHARACTERS = 4000
 """What is read of a header: longer ones take the library quadratic time."""
 
+_EMPTY_QUOTES = re.compile(r'(?:"")+')
+"""Quoted strings of nothing, which the library looks through again for each that follows."""
+
 _ADDRESSES = ("from", "to", "cc")
 _NAMED_BEHIND = re.compile(r'(^|,)\s*([^\s<>(),;:"]+(?: at [^\s<>(),;:"]+)?)\s+\(([^()]+)\)\s*(?=,|$)')
 """An address with its owner's name in a comment, as old mails and archives of lists have it: ``anna@example.org (Anna)``."""
@@ -53,8 +56,8 @@ class _Policy(policy.EmailPolicy):
         if hasattr(value, "name"):
             return super().header_fetch_parse(name, value)
         value = value[:_HEADER_CHARACTERS]
-        if name.lower() in _ADDRESSES and "(" in value:
-            value = _NAMED_BEHIND.sub(_named_before, value)
+        if name.lower() in _ADDRESSES:
+            value = _NAMED_BEHIND.sub(_named_before, _EMPTY_QUOTES.sub("", value))
         return super().header_fetch_parse(name, value)
 
 
