@@ -221,6 +221,48 @@ def test_a_page_of_nothing_but_contents_is_read() -> None:
     assert body("<nav>Home</nav>") == "Home"
 
 
+def links(*texts: str, page: str = "", tag: str = "li") -> str:
+    return "".join(f"<{tag}><a href='{page}#s{number}'>{text}</a>" for number, text in enumerate(texts))
+
+
+@pytest.mark.parametrize(
+    ("part", "reason"),
+    [
+        (f"<ul>{links('1 Light', '1.1 The lamp', '2 Keepers')}</ul>", "contents"),
+        (f"<dl>{links('Light', 'The Lamp', 'Keepers', tag='dd')}</dl>", "contents"),
+        (f"<ol><li>1. <a href=#a>Light</a><ol>{links('Keepers', 'The lamp')}</ol></ol>", "contents"),
+        (f"<ul>{links('Chapter 1: Fog', '1.1 Horns', '1.2 Bells', page='fog.html')}</ul>", "contents"),
+        (f"<ul>{links(*'abcd', page='a.html')}<li><a href=b.html>e</a><ul>{links(*'fgh')}</ul></ul>", "contents"),
+        (f"<p>{'oil: <a href=a.html>Section 3.1</a>, <a href=b.html>Chapter 4</a><br>' * 5}</p>", "index"),
+        ("<p><a href=a.html>Previous</a> | <a href=b.html>Contents</a> | Next</p>", "navigation"),
+    ],
+)
+def test_links_that_repeat_headings_are_left_out(part: str, reason: str) -> None:
+    document = read(f"<p>before</p>{part}<h2>1 Light</h2><p>a<h3>1.1 The lamp</h3><p>b<h2>2 Keepers</h2><p>c")
+    assert document.text == "before\n\na\n\nb\n\nc"
+    (words,) = document.pages
+    assert list(words.left_out) == [reason]
+    assert words.read + sum(words.left_out.values()) == words.source
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        f"<ul>{links('ext4', 'XFS', 'Btrfs', page='systems.html')}</ul>",
+        f"<ul>{links('Light', 'Keepers')}</ul>",
+        f"<ul>{links('Light of a whale-oil lamp', 'Keepers', 'The goats')}</ul>",
+        f"<ul>{links('Light', 'Keepers', 'Lamp')}<li>No lamp burns at noon, when the keepers sleep</ul>",
+        f"<ul>{links(*'abcd', page='http://a.org/')}<li><a href=b.html>e</a><ul>{links(*'fgh')}</ul></ul>",
+        f"<p>{'It is told in <a href=a.html>Section 3.1</a> of the old book, as far as it is told. ' * 9}</p>",
+        "<p>The <a href=a>next</a> lamp is the top</p>",
+    ],
+)
+def test_links_that_say_something_are_text(part: str) -> None:
+    document = read(f"{part}<h2>1 Light</h2><p>a<h2>2 Keepers</h2><p>b<h2>Lamp</h2><p>c")
+    assert not document.pages[0].left_out
+    assert count_words(document.text) + 5 == document.pages[0].source
+
+
 def test_places() -> None:
     document = read(
         """<title>T</title><section id=s><h2>One</h2><p>a</p><p id=p2>b</p></section><a name=two></a><h2>Two</h2>c

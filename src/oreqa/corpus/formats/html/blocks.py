@@ -47,9 +47,19 @@ class Blocks:
         for part in self._parts:
             part(builder)
 
+    @property
+    def size(self) -> tuple[int, int]:
+        """The number of parts so far, and of blocks among them."""
+        return len(self._parts), self.count
+
     def leave_out(self, reason: str, text: str) -> None:
         """Count the words of ``text`` as left out."""
         self._parts.append(lambda builder: builder.leave_out(reason, text))
+
+    def replace(self, first: tuple[int, int], last: tuple[int, int], reason: str, text: str) -> None:
+        """Leave out, too, what was added between two sizes."""
+        self._parts[first[0] : last[0]] = [lambda builder: builder.leave_out(reason, text)]
+        self.count -= last[1] - first[1]
 
     def end_page(self) -> None:
         """End whatever is still open."""
@@ -121,7 +131,7 @@ class Blocks:
             self._groups += 1
         elif tag == "table":
             self._detach_cell()
-            self._tables.append(Table(TableRows(self._emit_row_text, " " if _is_layout(attributes) else " | ")))
+            self._tables.append(Table(TableRows(self._emit_row_text, " " if rules.is_layout(attributes) else " | ")))
             self._begin_group()
         elif tag == "tr":
             self._end_row()
@@ -174,8 +184,7 @@ class Blocks:
 
     def _begin_group(self) -> None:
         """Keep the blocks that follow together, and with the previous one if it ends in a colon."""
-        if self._groups == 0:
-            self._joins = self._after_colon
+        self._joins = self._joins if self._groups else self._after_colon
         self._groups += 1
 
     def _end_group(self) -> None:
@@ -237,9 +246,8 @@ class Blocks:
     def _end_heading(self) -> None:
         if self._heading is None:
             return
-        level, _, place = self._heading
+        (level, _, place), self._heading = self._heading, None
         text = " ".join(self._lines.take().split())
-        self._heading = None
         self._marker, self._joins, self._after_colon = "", False, False
         if not text:
             return
@@ -247,11 +255,8 @@ class Blocks:
             self.title = text
             self._parts.append(lambda builder: builder.add_title(text))
         else:
-            self._add_heading(level, text, place or self._block_place)
-
-    def _add_heading(self, level: int, text: str, place: str) -> None:
-        self._first_heading = ""
-        self._parts.append(lambda builder: builder.add_heading(level, text, place))
+            self._first_heading, where = "", place or self._block_place
+            self._parts.append(lambda builder: builder.add_heading(level, text, where))
 
     def _detach_cell(self) -> None:
         """Make the open cell's blocks separate from its row, as it holds more than a line; the row so far is a block."""
@@ -293,8 +298,3 @@ class Blocks:
     def _emit_row_text(self, text: str, place: str, *, is_first: bool, apart: bool, words: int) -> None:
         self._marker, self._joins = "", self._joins and not apart
         self._emit(text, place, words)
-
-
-def _is_layout(attributes: Mapping[str, str]) -> bool:
-    roles, classes = ("presentation", "none"), ("memname", "mlabels", "fieldtable")
-    return attributes.get("role") in roles or attributes.get("class") in classes

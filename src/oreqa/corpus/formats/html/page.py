@@ -9,6 +9,7 @@ from oreqa.core import Document
 from oreqa.corpus.builder import TextBuilder
 from oreqa.corpus.formats.html import rules
 from oreqa.corpus.formats.html.blocks import Blocks
+from oreqa.corpus.formats.html.contents import LinkedTexts
 from oreqa.corpus.formats.html.source import as_html, decode_page, visible_words
 
 _KEEP = ((), ("contents", "index"), ("contents", "index", "header", "footer", "navigation"))
@@ -123,6 +124,7 @@ class PageReader:
         self.misjudged: set[ElementKey] = set()
         self._open: list[str] = []
         self._blocks = Blocks(base, heading, keep, self._open, notes)
+        self._linked = LinkedTexts()
         self._keep, self._trusted = keep, trusted
         self._invisible = 0  # open elements whose text is not shown
         self._skipped: SkippedElement | None = None
@@ -156,7 +158,7 @@ class PageReader:
         elif self._skipped:
             if self._skipped.ends_before(tag, attributes):
                 self._end_skipped()
-                self._blocks.start(tag, attributes)
+                self._start(tag, attributes)
             else:
                 self._skipped.start(tag, attributes)
         else:
@@ -168,9 +170,13 @@ class PageReader:
                     self._blocks.note_anchor(tag, attributes)  # a heading's permalink may hold the heading's anchor
                 self._skipped = SkippedElement(len(self._open), reason, element_key(tag, attributes))
             else:
-                self._blocks.start(tag, attributes)
+                self._start(tag, attributes)
         if tag in rules.SECTIONING:
             self._sectioning += 1
+
+    def _start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        self._blocks.start(tag, attributes)
+        self._linked.start(tag, attributes, len(self._open), self._blocks.size)
 
     def end(self, tag: str) -> None:
         tag = tag.rpartition(":")[2].lower()
@@ -189,6 +195,7 @@ class PageReader:
                 self._skipped.end(tag)
         else:
             self._blocks.end(tag)
+            self._linked.end(tag, len(self._open), self._blocks.size)
         self._open.pop()
 
     def data(self, text: str) -> None:
@@ -202,6 +209,7 @@ class PageReader:
             self._blocks.text(rules.without_tags(text))
         else:
             self._blocks.text(text)
+            self._linked.data(text)
 
     def close(self) -> None:
         self._blocks.end_block()
@@ -211,6 +219,8 @@ class PageReader:
         if self._skipped:
             self._end_skipped()
         self._blocks.end_page()
+        for linked, reason in self._linked.left_out(self._keep):
+            self._blocks.replace(linked.first, linked.last, reason, linked.text)
 
     def _end_title(self) -> None:
         if self._title is None:

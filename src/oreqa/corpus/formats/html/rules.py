@@ -215,6 +215,12 @@ def heading_level(tag: str, attributes: Mapping[str, str]) -> int:
     return int(attributes.get("class") == "headertitle")  # Doxygen
 
 
+def is_layout(attributes: Mapping[str, str]) -> bool:
+    """Return whether a table only lays out what it holds."""
+    roles, classes = ("presentation", "none"), ("memname", "mlabels", "fieldtable")
+    return attributes.get("role") in roles or attributes.get("class") in classes
+
+
 _NOTE = re.compile(r"<(?:p|li|dd|td|div|br|small)\b[^<>]*>\s*<sup\b[^<>]*>\s*(\d{1,2})\s*</sup", re.IGNORECASE)
 
 

@@ -1,0 +1,145 @@
+"""Tables of contents, indexes and links between pages that a page marks up as plain lists and paragraphs of links."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Set
+from dataclasses import dataclass, field
+
+from oreqa.corpus.builder import count_words
+from oreqa.corpus.formats.html import rules
+
+_LISTS, _CELLS = frozenset(("ul", "ol", "dl", "menu", "dir")), frozenset(("td", "th"))
+_UNITS, _REPEATED = _LISTS | {"p"}, frozenset((*rules.HEADINGS, "dt", "p"))
+"""What is judged as a whole, and what links of contents repeat."""
+
+_MOST_BESIDE, _LONGEST_ENTRY, _FEWEST_LINKS, _FEWEST_ALONE, _SHARE = 0.1, 6, 3, 8, 0.8
+"""The most words outside of links against those in links of contents, and for each link of an index; the fewest links of
+contents, and of what is told by its links alone; and the share of links that must be of one kind."""
+
+_PART = r"(?:chapter|appendix|part|section|question|§|kapitel|anhang|abschnitt|teil|chapitre|annexe|cap[íi]tulo|capitolo)"
+_NUMBERED = re.compile(
+    rf"\W*(?:{_PART} [\dA-Z]+(?:\.\d+)*\b|(?:\d+|[A-Z])(?:\.\d+)+)(?P<title>.*)", re.IGNORECASE | re.DOTALL
+)
+_LEADING = re.compile(rf"\W*(?:{_PART} )?(?:(?:\d+|[a-z])(?:\.\d+)*[.:)]?\s+)?", re.IGNORECASE)
+"""A section's number, with a word before it, and what may stand before a title."""
+
+_WORD = re.compile(r"\w+")
+_BOOK_LINE = re.compile(
+    r"(?:\W|\b(?:previous|prev|next|up|contents|table of contents|index|home|top|back|forward|first|last)\b)+", re.IGNORECASE
+)
+_FOREIGN = re.compile(r"[a-z][a-z\d+.-]*:|//", re.IGNORECASE)
+"""How an address begins that is not of this site."""
+
+Size = tuple[int, int]
+"""How many parts and how many blocks a page has so far."""
+
+
+@dataclass(slots=True)
+class LinkedText:
+    """A list with all inside it, or a paragraph: how deep it is, its size of the page where it begins and ends, its links,
+    each a target and pieces of text, and its pieces of text, all and those outside of links."""
+
+    depth: int
+    is_list: bool
+    first: Size
+    last: Size = (0, 0)
+    links: list[tuple[str, list[str]]] = field(default_factory=list)
+    pieces: list[str] = field(default_factory=list)
+    unlinked: list[str] = field(default_factory=list)
+    is_nested: bool = False
+    has_heading: bool = False
+
+    @property
+    def text(self) -> str:
+        """All of its text."""
+        return "".join(self.pieces)
+
+    def reason(self, titles: Set[str]) -> str:
+        """Why it is not part of the page's text, "" if it is; ``titles`` are those of the page, without numbers."""
+        if not self.links or self.has_heading:
+            return ""
+        if not self.is_list and len(_WORD.findall(self.text)) > 1 and _BOOK_LINE.fullmatch(self.text):
+            return "navigation"
+        links = [(target, "".join(pieces)) for target, pieces in self.links]
+        numbers = [match for _, text in links if (match := _NUMBERED.match(text))]
+        references = sum(not _WORD.search(match["title"]) for match in numbers)
+        enough = _SHARE * len(links)
+        words = sum(count_words(text) for _, text in links)
+        beside = sum(not word.isdigit() for word in _WORD.findall("".join(self.unlinked)))
+        if references >= enough and len(links) >= _FEWEST_ALONE and beside <= _LONGEST_ENTRY * len(links):
+            return "index"
+        if not self.is_list or len(links) < _FEWEST_LINKS or beside > _MOST_BESIDE * words:
+            return ""
+        repeated = sum(_title(text) in titles for _, text in links)
+        local = sum(not _FOREIGN.match(target) for target, _ in links)
+        if repeated >= enough or (local >= enough and len(numbers) >= enough):
+            return "contents"
+        return "contents" if self.is_nested and _FEWEST_ALONE <= len(links) == local else ""
+
+
+class LinkedTexts:
+    """Collects the lists and paragraphs of a page that hold links, and its titles.
+
+    ``start``, ``data`` and ``end`` are called for what the page shows, with how many elements are open around an element and
+    the size of the page so far.
+    """
+
+    def __init__(self) -> None:
+        self._texts: list[LinkedText] = []
+        self._open: LinkedText | None = None
+        self._titles: set[str] = set()
+        self._title: tuple[int, list[str]] | None = None  # the depth of an open element that may repeat a link, and its text
+        self._links = self._cells = 0  # open ones
+
+    def start(self, tag: str, attributes: Mapping[str, str], depth: int, size: Size) -> None:
+        """An element starts."""
+        self._cells += tag in _CELLS
+        if self._open is None and not self._cells and tag in _UNITS:
+            self._open = LinkedText(depth, tag != "p", size)
+        elif self._open:
+            self._open.is_nested = self._open.is_nested or tag in _LISTS
+            self._open.has_heading = self._open.has_heading or tag in rules.HEADINGS
+        if tag in _REPEATED and not (self._open and self._open.is_list and tag != "dt"):
+            self._title = depth, []
+        if tag == "a" and "href" in attributes:
+            self._links += 1
+            if self._open:
+                self._open.links.append((attributes["href"], []))
+        elif tag == "img":
+            self.data(f" {attributes.get('alt', '')} ")
+        elif tag in rules.BLOCKS or tag == "br":
+            self.data(" ")
+
+    def data(self, text: str) -> None:
+        """Text of the page."""
+        if self._title:
+            self._title[1].append(text)
+        if self._open:
+            self._open.pieces.append(text)
+            (self._open.links[-1][1] if self._links and self._open.links else self._open.unlinked).append(text)
+
+    def end(self, tag: str, depth: int, size: Size) -> None:
+        """An element ends."""
+        self._cells -= tag in _CELLS
+        self._links = max(0, self._links - (tag == "a"))
+        if tag in rules.BLOCKS:
+            self.data(" ")
+        if self._title and self._title[0] == depth:
+            self._titles.add(_title("".join(self._title[1])))
+            self._title = None
+        if self._open and self._open.depth == depth:
+            self._open.last = size
+            self._texts.append(self._open)
+            self._open = None
+
+    def left_out(self, keep: Collection[str]) -> list[tuple[LinkedText, str]]:
+        """What is no text, the last first, with the reason, but for reasons to ``keep``."""
+        titles = self._titles - {""}
+        reasons = ((text, text.reason(titles)) for text in reversed(self._texts))
+        return [(text, reason) for text, reason in reasons if reason and reason not in keep and text.first < text.last]
+
+
+def _title(text: str) -> str:
+    """A title as titles are compared: its words, without its number."""
+    return " ".join(_WORD.findall(text[match.end() if (match := _LEADING.match(text)) else 0 :].casefold()))
