@@ -18,11 +18,11 @@ from pathlib import Path
 from unittest.mock import patch
 
 from oreqa.errors import OreqaError
-from oreqa.index import generations
-from oreqa.index.current import check_index
+from oreqa.index import replacing
 from oreqa.index.ingest import index_files
 from oreqa.index.journal import JOURNAL
 from oreqa.index.search import Index
+from oreqa.index.soundness import check_index
 from oreqa.index.store import Settings
 
 sys.path.append(str(Path(__file__).parents[1]))
@@ -63,7 +63,7 @@ def main() -> None:
     parser.add_argument("--drawn", type=int, default=100, help="places drawn from behind the first hundred bytes")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    generations._KEPT_SECONDS = 0.0
+    replacing._KEPT_SECONDS = 0.0
     work, draw = options.work.absolute(), random.Random(options.seed)
     shutil.rmtree(work, ignore_errors=True)
     docs, kept, index = work / "docs", work / "kept", work / "kb"

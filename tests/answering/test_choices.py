@@ -11,10 +11,10 @@ from oreqa.answering.choices import best_is_here, chosen_reader, chosen_rerankin
 from oreqa.cli import app
 from oreqa.defaults import QUALITY_READERS, Quality
 from oreqa.errors import InputError, ModelError
-from oreqa.index.current import check_index
 from oreqa.index.generations import newest_generation
 from oreqa.index.ingest import index_files
 from oreqa.index.search import Index
+from oreqa.index.soundness import check_index
 from oreqa.index.store import Settings
 from oreqa.models.stored import model_store
 

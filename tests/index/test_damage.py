@@ -13,10 +13,10 @@ import pytest
 from index_content import assert_same_content, content, old
 
 from oreqa.errors import IndexStateError
-from oreqa.index.current import check_index
 from oreqa.index.generations import generation_folder
 from oreqa.index.ingest import index_files
 from oreqa.index.search import Index
+from oreqa.index.soundness import check_index
 from oreqa.index.store import Settings
 
 DAMAGES = 40

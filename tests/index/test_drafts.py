@@ -16,13 +16,13 @@ from oreqa.core import Document
 from oreqa.errors import IndexStateError
 from oreqa.index import drafts, soundness
 from oreqa.index.change_encoder import change_encoder, copy_generation
-from oreqa.index.current import check_index
 from oreqa.index.drafts import begin_draft
 from oreqa.index.generations import CHANGES, DAMAGED, DOCUMENTS, MANIFEST, require_generation
 from oreqa.index.in_memory import index_documents
 from oreqa.index.ingest import index_files
 from oreqa.index.removal import remove_documents
 from oreqa.index.search import Index
+from oreqa.index.soundness import check_index
 from oreqa.index.store import Settings, open_documents
 
 

@@ -11,11 +11,11 @@ from tiny_models import make_model
 
 from oreqa.errors import IndexStateError, ModelError
 from oreqa.index.change_encoder import change_encoder, copy_generation, publish_fitted
-from oreqa.index.current import check_index
 from oreqa.index.fitted import IndexFitted, read_index_fitted
 from oreqa.index.generations import require_generation
 from oreqa.index.ingest import index_files
 from oreqa.index.search import Index
+from oreqa.index.soundness import check_index
 from oreqa.models.fitted import Calibration, Fitted
 from oreqa.models.names import FITTED, model_fingerprint
 

@@ -22,12 +22,12 @@ from index_content import content, old
 from tiny_models import make_model
 
 from oreqa.errors import IndexStateError, InputError, OreqaError
-from oreqa.index import current, generations, publish, search, snapshot, store
+from oreqa.index import current, generations, publish, replacing, search, snapshot, store
 from oreqa.index.change_encoder import publish_fitted
-from oreqa.index.current import check_index
 from oreqa.index.generations import newest_generation, require_generation
 from oreqa.index.ingest import index_files
 from oreqa.index.search import Index
+from oreqa.index.soundness import check_index
 from oreqa.index.store import Settings
 
 
@@ -221,7 +221,7 @@ def test_a_word_that_an_update_brings_is_unknown_until_it_is_published(
 
 
 def test_a_reader_opens_its_files_at_once(folder: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(generations, "_KEPT_SECONDS", 0.0)
+    monkeypatch.setattr(replacing, "_KEPT_SECONDS", 0.0)
     index = Index.open(folder)
     expected = index.search(["octopus arms"], 3)
     snapshot = index.snapshot()
@@ -402,7 +402,7 @@ def test_a_generation_that_is_replaced_while_it_is_opened(
 
     def publish_twice() -> None:
         monkeypatch.undo()
-        monkeypatch.setattr(generations, "_KEPT_SECONDS", 0.0)
+        monkeypatch.setattr(replacing, "_KEPT_SECONDS", 0.0)
         for number in itertools.islice(numbers, 2):
             (library / f"{number}.txt").write_text(f"Text {number}.")
             index_files(folder, [library])

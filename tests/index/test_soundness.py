@@ -10,9 +10,9 @@ from index_content import assert_same
 from oreqa.core import Document
 from oreqa.errors import IndexStateError
 from oreqa.index import generations, segments, soundness
-from oreqa.index.current import check_index
 from oreqa.index.generations import DAMAGED, require_generation
 from oreqa.index.in_memory import index_documents
+from oreqa.index.soundness import check_index
 from oreqa.index.store import Settings
 
 DOCUMENTS = [Document(f"{n}", "", f"Owl {n} hoots. It sleeps.") for n in range(9)]

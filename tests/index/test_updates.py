@@ -13,7 +13,7 @@ from index_content import assert_same, content, old
 from oreqa.core import Document, Passage
 from oreqa.corpus.splitter import paragraph_passage
 from oreqa.errors import DocumentError, IndexStateError, InputError
-from oreqa.index import generations, ingest, publish, writer
+from oreqa.index import ingest, publish, replacing, writer
 from oreqa.index.encodings import Encodings
 from oreqa.index.generations import DRAFT
 from oreqa.index.ingest import index_files
@@ -340,7 +340,7 @@ def test_a_long_document_is_encoded_in_parts(
 def test_words_of_what_is_gone_are_in_no_file(
     tmp_path: Path, library: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(generations, "_KEPT_SECONDS", 0.0)
+    monkeypatch.setattr(replacing, "_KEPT_SECONDS", 0.0)
     folder, bees = tmp_path / "kb", library / "bees.txt"
     (library / "plan.txt").write_text("The password is swordfish.")
     index_files(folder, [library], settings)

@@ -24,9 +24,9 @@ import numpy as np
 from tiny_models import make_model
 
 from oreqa.errors import IndexStateError
-from oreqa.index import Index, generations, writer
+from oreqa.index import Index, replacing, writer
 
-generations._KEPT_SECONDS = 0.0  # so that removing a replaced generation is among the writes
+replacing._KEPT_SECONDS = 0.0  # so that removing a replaced generation is among the writes
 
 Point = tuple[int, bool]
 """Which write a run dies at, and whether it leaves half a file (True) or dies before the write (False)."""

@@ -13,12 +13,12 @@ from small_disk import SmallDisk
 from tiny_models import make_model
 
 from oreqa.errors import OreqaError
-from oreqa.index import generations
-from oreqa.index.current import check_index
+from oreqa.index import replacing
 from oreqa.index.ingest import index_files
+from oreqa.index.soundness import check_index
 from oreqa.index.store import Settings
 
-generations._KEPT_SECONDS = 0.0  # a replaced generation is removed at once
+replacing._KEPT_SECONDS = 0.0  # a replaced generation is removed at once
 
 _ROOM = 2**26
 """Bytes that are always enough."""

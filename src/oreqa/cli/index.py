@@ -277,11 +277,12 @@ def check(
 ) -> None:
     """Compare the files that searches read with their checksums, and list the damaged ones.
 
-    The exit code is 1 if any is damaged. Nothing is changed: the next oreqa index rebuilds search files.
+    The exit code is 1 if any is damaged, or if an interrupted oreqa remove has left text. Nothing is changed: the next
+    oreqa index rebuilds search files.
 
     [bold]oreqa check --index kb[/bold]
     """
-    from oreqa.index.current import check_index
+    from oreqa.index.soundness import check_index
 
     problems = check_index(index)
     if as_json:

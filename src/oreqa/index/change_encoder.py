@@ -23,15 +23,14 @@ from oreqa.index.generations import (
     DRAFT,
     damage_message,
     damaged_files,
-    drop_draft,
     generation_folder,
     link_file,
-    publish_draft,
     read_manifest,
     require_generation,
     write_manifest,
 )
 from oreqa.index.publish import complete_draft, link_search_files
+from oreqa.index.replacing import clear_folder, drop_draft, publish_draft
 from oreqa.index.store import Settings
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.graph.session import DEVICES
@@ -66,7 +65,7 @@ def change_encoder(
             raise IndexStateError(damage_message(generation / lost.pop()))
         source = encoded and require_generation(encoded)
         damaged = damaged_files(source) if source else ()
-        drop_draft(folder, for_next=True)
+        clear_folder(folder)
         draft.mkdir()
         try:
             with (
@@ -110,7 +109,7 @@ def publish_fitted(folder: Path, change: Callable[[IndexFitted], IndexFitted]) -
         if damaged := damaged_files(generation):
             raise IndexStateError(damage_message(generation / damaged[0]))
         fitted = change(read_index_fitted(generation / FITTED))
-        drop_draft(folder, for_next=True)
+        clear_folder(folder)
         draft.mkdir()
         try:
             checksums = {name: row for name, row in read_manifest(generation).items() if name != FITTED}

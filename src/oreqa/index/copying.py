@@ -21,15 +21,14 @@ from oreqa.index.generations import (
     DRAFT,
     damage_message,
     damaged_files,
-    drop_draft,
     link_file,
     link_folder,
-    publish_draft,
     read_manifest,
     require_generation,
     write_manifest,
 )
 from oreqa.index.publish import link_fitted
+from oreqa.index.replacing import clear_folder, drop_draft, publish_draft
 from oreqa.index.segments import Segment, merge_segments, open_segments, write_segment
 from oreqa.index.store import model_place, open_documents, read_settings, transaction, write_setting
 from oreqa.progress import Advance, Progress, no_progress, show
@@ -71,7 +70,7 @@ def copy_index(
     check_empty(new, Path(model).parts[:1])
     draft = new / DRAFT
     with write_lock(new, mode=folder.stat().st_mode & 0o777), name_write_errors(new):
-        drop_draft(new, for_next=True)
+        clear_folder(new)
         draft.mkdir()
         try:
             if settings.engine is None and uri is None:

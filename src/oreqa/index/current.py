@@ -1,4 +1,4 @@
-"""The current generation as a writer finds it, the checks and the lock before writing, and the check of every file."""
+"""The current generation as a writer finds it, and the checks and the lock before writing."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ from oreqa.errors import IndexStateError, InputError, describe
 from oreqa.index import store
 from oreqa.index.coverage import Report
 from oreqa.index.drafts import count_passages, name_keys
-from oreqa.index.engines.milvus import COLLECTIONS, row_problems
+from oreqa.index.engines.milvus import COLLECTIONS
 from oreqa.index.generations import (
     CHANGES,
     DOCUMENTS,
     DRAFT,
     damage_message,
-    damaged_files,
     newest_generation,
     with_newest,
 )
@@ -284,16 +283,3 @@ def check_empty(folder: Path, allowed: Iterable[str] = ()) -> None:
     foreign = sorted(names - ours)
     if foreign:
         raise InputError(f"{folder}: it holds {foreign[0]!r}, which is not an index; use a new or empty folder")
-
-
-def check_index(folder: Path) -> list[str]:
-    """Return one line per damaged file, each saying how to repair it. Raises IndexStateError if there is no index."""
-    return with_newest(folder, _damage)
-
-
-def _damage(generation: Path) -> list[str]:
-    problems = [damage_message(generation / name) for name in damaged_files(generation)]
-    problems = problems or row_problems(generation)
-    if problems and newest_generation(generation.parent) != generation:
-        raise IndexStateError(f"{generation}: it was replaced during the check")
-    return problems

@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import itertools
 import json
 import os
 import re
 import shlex
 import shutil
 import stat
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -37,9 +35,6 @@ T = TypeVar("T")
 _ATTEMPTS = 100
 """How often opening is retried when the generation has been replaced in the meantime."""
 
-_KEPT_SECONDS = 10.0
-"""How long a replaced generation is kept for readers that are opening it. The one before the newest is always kept."""
-
 _SMALL = 1 << 20
 """Files up to this size, in bytes, are checked against their checksum whenever an index is opened."""
 
@@ -49,7 +44,7 @@ DAMAGED = "damaged"
 
 def newest_generation(folder: Path) -> Path | None:
     """Return the folder of the current generation, or None if there is no index or no update was ever completed."""
-    numbers = [number for number, _ in _generations(folder)]
+    numbers = [number for number, _ in list_generations(folder)]
     return generation_folder(folder, max(numbers)) if numbers else None
 
 
@@ -101,44 +96,17 @@ def generation_number(generation: Path) -> int:
     return int(generation.name.rpartition("-")[2])
 
 
-def drop_draft(folder: Path, for_next: bool = False) -> None:
-    """Remove the draft of an update that has ended.
+def write_manifest(generation: Path, checksums: Mapping[str, Mapping[str, Any]], forgets: bool = False) -> None:
+    """Write the size and SHA-256 of every file; those in ``checksums`` are taken from there instead of being computed.
 
-    Where one begins, ``for_next``, raises IndexStateError if something has the draft's name that no update wrote.
+    With ``forgets`` no generation before this one is kept.
     """
-    if (folder / DRAFT).is_dir():  # removing a FIFO as a folder would wait for ever
-        shutil.rmtree(folder / DRAFT, ignore_errors=True)
-    if for_next and os.path.lexists(folder / DRAFT):
-        raise foreign_file(folder / DRAFT)
-
-
-def publish_draft(folder: Path, forget: bool = False) -> Path:
-    """Make the draft, complete with its manifest, the current generation, and remove old ones. Returns the new folder.
-
-    With ``forget`` all before it are removed at once.
-    """
-    draft, before = folder / DRAFT, newest_generation(folder)
-    published = generation_folder(folder, generation_number(before) + 1 if before else 1)
-    for path in (*sorted(draft.rglob("*")), draft):  # files must reach the disk before the rename does
-        _sync(path)
-    draft.rename(published)
-    try:
-        _sync(folder)
-    except OSError:
-        published.rename(draft)
-        raise
-    _remove_replaced(folder, forget)
-    return published
-
-
-def write_manifest(generation: Path, checksums: Mapping[str, Mapping[str, Any]]) -> None:
-    """Write the size and SHA-256 of every file; those in ``checksums`` are taken from there instead of being computed."""
     files = {}
     for path in _files(generation):
         name = path.relative_to(generation).as_posix()
         files[name] = dict(checksums.get(name) or {"bytes": path.stat().st_size, "sha256": _sha256(path)})
-    text = json.dumps({"format": FORMAT, "files": files}, indent=1)
-    (generation / MANIFEST).write_text(text, encoding="utf-8")
+    manifest = {"format": FORMAT, **({"forgets": True} if forgets else {}), "files": files}
+    (generation / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
 
 
 def read_manifest(generation: Path) -> dict[str, dict[str, Any]]:
@@ -214,7 +182,7 @@ def damage_message(path: Path) -> str:
     command = f"oreqa index PATH{index_option(folder)}"
     if path.name not in (DOCUMENTS, CHANGES, MANIFEST):
         return f"{path}: this file of the index is missing or damaged; rebuild it with: {command}"
-    every = [each for _, each in sorted(_generations(folder))]
+    every = [each for _, each in sorted(list_generations(folder))]
     lost = [each for each in every if each == generation or _is_same_file(each / path.name, path)]
     left = [each.name for each in every if each not in lost and generation_number(each) < generation_number(generation)]
     consequence = f"this updates the state before it, {left[-1]}" if left else "this reads all documents again"
@@ -246,7 +214,7 @@ def link_folder(source: Path, target: Path) -> None:
             link_file(path, target / path.relative_to(source))
 
 
-def _generations(folder: Path) -> Iterator[tuple[int, Path]]:
+def list_generations(folder: Path) -> Iterator[tuple[int, Path]]:
     try:
         paths = list(folder.iterdir())
     except (FileNotFoundError, NotADirectoryError):
@@ -258,20 +226,6 @@ def _generations(folder: Path) -> Iterator[tuple[int, Path]]:
             yield int(match.group(1)), path
 
 
-def _remove_replaced(folder: Path, every: bool) -> None:
-    """Remove all but the two newest generations once their successor is _KEPT_SECONDS old; ``every`` one but the newest."""
-    paths = [path for _, path in sorted(_generations(folder))]
-    for path in paths[:-1] if every else ():
-        shutil.rmtree(path, ignore_errors=True)
-    for path, successor in () if every else itertools.pairwise(paths[:-1]):
-        try:
-            age = time.time() - (successor / MANIFEST).stat().st_mtime
-        except OSError:
-            age = _KEPT_SECONDS
-        if not 0 <= age < _KEPT_SECONDS:  # a negative age means that the clock was set back: remove
-            shutil.rmtree(path, ignore_errors=True)
-
-
 def _files(generation: Path) -> list[Path]:
     return sorted(path for path in generation.rglob("*") if path.is_file() and path.name != MANIFEST)
 
@@ -279,22 +233,3 @@ def _files(generation: Path) -> list[Path]:
 def _sha256(path: Path) -> str:
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-_NO_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EROFS}
-"""What fsync says on file systems that know nothing of it. All else, such as EIO and ENOSPC, means that data is lost."""
-
-
-def _sync(path: Path) -> None:
-    """Flush a file, or the names in a folder, to the disk, where the file system supports it. Raises OSError if it fails."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY)
-    except PermissionError:  # a folder, on systems that cannot open one
-        return
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        if error.errno not in _NO_SYNC:
-            raise
-    finally:
-        os.close(descriptor)

@@ -21,16 +21,15 @@ from oreqa.index.generations import (
     DRAFT,
     damage_message,
     damaged_files,
-    drop_draft,
     link_folder,
     newest_generation,
-    publish_draft,
     read_manifest,
     require_generation,
     write_manifest,
 )
 from oreqa.index.joining import join_index
 from oreqa.index.publish import link_fitted, note_contents
+from oreqa.index.replacing import clear_folder, drop_draft, publish_draft
 from oreqa.index.segments import Segment, link_segment, open_segments
 from oreqa.index.store import model_place, open_documents
 from oreqa.index.terms import write_compounds
@@ -127,7 +126,7 @@ def merge_indexes(
     for shard in shards:  # who may not enter one of them may not enter this one, but for its owner
         mode &= stat.S_IMODE(shard.stat().st_mode) | 0o700
     with write_lock(folder, mode=mode), name_write_errors(folder):
-        drop_draft(folder, for_next=True)
+        clear_folder(folder)
         existing = [] if newest_generation(folder) is None else [_Part.open(folder)]
         _check_alike([*existing, *opened])
         try:

@@ -1,4 +1,4 @@
-"""What an update compares with the checksums of a generation before it shares or reads its files."""
+"""Whether an index is sound: what an update compares with checksums before it shares or reads files, and a check of all."""
 
 from __future__ import annotations
 
@@ -6,7 +6,18 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from oreqa.errors import IndexStateError
-from oreqa.index.generations import CHANGES, DAMAGED, damage_message, damaged_files, has_checksum, read_manifest
+from oreqa.index.engines.milvus import row_problems
+from oreqa.index.generations import (
+    CHANGES,
+    DAMAGED,
+    damage_message,
+    damaged_files,
+    has_checksum,
+    newest_generation,
+    read_manifest,
+    with_newest,
+)
+from oreqa.index.replacing import forgotten_generations
 
 QUICK = 256 << 20
 """Bytes of a generation up to which an update compares all of it before it begins."""
@@ -30,3 +41,24 @@ def need_sound(generation: Path, names: Iterable[str]) -> None:
         if not has_checksum(generation / name, rows[name]):
             damaged_files(generation)
             raise IndexStateError(damage_message(generation / name))
+
+
+def check_index(folder: Path) -> list[str]:
+    """Return one line per damaged file, each saying how to repair it, and per generation that was to be removed.
+
+    Raises IndexStateError if there is no index.
+    """
+    return with_newest(folder, _problems)
+
+
+def _problems(generation: Path) -> list[str]:
+    folder = generation.parent
+    problems = [damage_message(generation / name) for name in damaged_files(generation)]
+    problems = problems or row_problems(generation)
+    if problems and newest_generation(folder) != generation:
+        raise IndexStateError(f"{generation}: it was replaced during the check")
+    return problems + [
+        f"{path}: oreqa remove was interrupted, and what it removed is still in this folder; delete it, or let the next "
+        "command that writes the index do so"
+        for path in forgotten_generations(folder)
+    ]

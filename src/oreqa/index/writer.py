@@ -29,10 +29,11 @@ from oreqa.index.current import (
 from oreqa.index.documents import document_hash, insert_document
 from oreqa.index.encodings import Encodings, passage_hash
 from oreqa.index.engines.milvus_client import connect, server_uri
-from oreqa.index.generations import DRAFT, drop_draft, newest_generation, publish_draft, write_manifest
+from oreqa.index.generations import DRAFT, newest_generation, write_manifest
 from oreqa.index.journal import JOURNAL
 from oreqa.index.lexical import check_language
 from oreqa.index.publish import complete_draft, link_fitted, link_search_files
+from oreqa.index.replacing import clear_folder, drop_draft, publish_draft
 from oreqa.index.store import Holds, Settings, transaction
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.graph.session import DEVICES
@@ -251,8 +252,8 @@ class IndexWriter:
             checksums = link_search_files(before, folder)
         self.report.passages = drafts.count_passages(self.draft)
         self.draft.close()
-        write_manifest(folder, {**checksums, **drafts.shared_documents(before, folder)})
-        publish_draft(self.folder, forget)
+        write_manifest(folder, {**checksums, **drafts.shared_documents(before, folder)}, forget)
+        publish_draft(self.folder)
         self._published = True
         self.encodings.end()
 
@@ -287,7 +288,7 @@ def open_writer(
         encoder.encode("a damaged model gives no numbers")
         settings = replace(settings, model=pinned_name(settings.model))
     with write_lock(folder, mode=mode), name_write_errors(folder):
-        drop_draft(folder, for_next=True)
+        clear_folder(folder)
         current = read_current_state(folder, settings, holds)
         kept = encoder if encoder and current.fingerprint in (None, encoder.fingerprint) else None
         writer = IndexWriter(folder, settings, holds, current, lambda: kept or load())

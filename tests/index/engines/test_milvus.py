@@ -16,7 +16,6 @@ from tiny_models import make_model
 from oreqa.core import MODES, UNITS, Document
 from oreqa.errors import IndexStateError, InputError
 from oreqa.index.change_encoder import change_encoder, copy_generation
-from oreqa.index.current import check_index
 from oreqa.index.engines import milvus_writing
 from oreqa.index.engines.milvus import MilvusEngine, MilvusState
 from oreqa.index.engines.milvus_client import connect
@@ -25,6 +24,7 @@ from oreqa.index.in_memory import index_documents
 from oreqa.index.merging import merge_indexes
 from oreqa.index.removal import remove_documents
 from oreqa.index.search import Index
+from oreqa.index.soundness import check_index
 from oreqa.index.store import Settings
 
 pytestmark = pytest.mark.system
