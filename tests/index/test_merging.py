@@ -19,10 +19,10 @@ from oreqa.answering import Answerer
 from oreqa.core import Document
 from oreqa.datasets.marks import Mark, Verdict, question_id, read_marks, set_mark
 from oreqa.errors import IndexStateError, InputError, OreqaError
-from oreqa.index import drafts
+from oreqa.index import drafts, merging
 from oreqa.index.change_encoder import change_encoder, publish_fitted
 from oreqa.index.fitted import IndexFitted
-from oreqa.index.generations import newest_generation, require_generation
+from oreqa.index.generations import CHANGES, newest_generation, require_generation
 from oreqa.index.in_memory import index_documents
 from oreqa.index.ingest import index_files
 from oreqa.index.joining import MOVED
@@ -206,11 +206,68 @@ def test_a_document_in_two_is_named_with_what_to_do(shards: list[Path], library:
     assert merge_indexes("kb", shards).added == 2
 
 
+def test_many_documents_in_two_are_counted_and_three_named(shards: list[Path], library: Path) -> None:
+    index_files("shard-2", library)
+    line = (
+        rf"^shard-2 and shard-1 both hold 4 documents, as {library}/bees.txt, {library}/octopus.md, {library}/rows.jsonl#a; "
+        rf"take them out of one of them, as by: oreqa remove {library}/bees.txt {library}/octopus.md '{library}/rows.jsonl#a' "
+        "--index shard-2$"
+    )
+    with pytest.raises(IndexStateError, match=line):
+        merge_indexes("kb", shards)
+    index_documents("shard-3", "Owls hoot.", Settings(existing_model("shard-1")))
+    with pytest.raises(IndexStateError, match=r"^shard-2 and shard-1 both hold 4 documents"):
+        merge_indexes("kb", [shards[0], "shard-3", shards[1]])
+
+
+def existing_model(folder: str) -> str:
+    with Index.open(folder) as index:
+        return index.snapshot().settings.model
+
+
+@pytest.mark.parametrize("kind", ["removed", "updated"])
+def test_a_shard_that_is_written_during_the_merge_is_not_called_damaged(
+    shards: list[Path], kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it held when the merge began is merged, or is gone, which the error says."""
+    begin = merging.begin_draft
+
+    def write_meanwhile(generation: Path, draft: Path) -> sqlite3.Connection:
+        monkeypatch.setattr(merging, "begin_draft", begin)
+        if kind == "removed":
+            remove_documents("shard-2", "more.txt")
+        else:
+            Path("other/new.txt").write_text("Moles dig.\n")
+            index_files("shard-2", "other")
+        return begin(generation, draft)
+
+    monkeypatch.setattr(merging, "begin_draft", write_meanwhile)
+    if kind == "removed":
+        with pytest.raises(IndexStateError, match=r"^shard-2: it was updated while it was merged; run the merge again$"):
+            merge_indexes("kb", shards)
+        assert merge_indexes("kb", shards).documents == 5
+    else:
+        assert merge_indexes("kb", shards).documents == 6
+
+
+def test_a_merge_leaves_no_changes_for_each_update_to_copy(shards: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    index_documents("kb", "Owls hoot.", Settings(existing_model("shard-1")))
+    monkeypatch.setattr(drafts, "_SHARE", 0)  # an update would write all changes beside what is there
+    merge_indexes("kb", shards)
+    generation = require_generation(Path("kb"))
+    assert not (generation / CHANGES).exists()
+    assert merge_indexes("kb", shards).added == 0
+    assert require_generation(Path("kb")) == generation
+
+
 def test_a_shard_that_changed_since_is_refused(shards: list[Path]) -> None:
     merge_indexes("kb", shards)
     Path("other/more.txt").write_text("Something else.\n")
     index_files("shard-2", "other")
-    with pytest.raises(IndexStateError, match=r"^shard-2 and kb both hold .*more.txt; .*, or merge all into a new folder$"):
+    with pytest.raises(
+        IndexStateError,
+        match=r"^shard-2 and kb both hold 2 documents, as .*more.txt, .*; .*, or merge all into a new folder$",
+    ):
         merge_indexes("kb", shards)
 
 

@@ -19,19 +19,20 @@ from oreqa.index.current import check_empty, name_write_errors, write_lock
 from oreqa.index.drafts import begin_draft, compacted, count_passages, shared_documents
 from oreqa.index.generations import (
     DRAFT,
+    MANIFEST,
     damage_message,
     damaged_files,
     link_folder,
     newest_generation,
     read_manifest,
-    require_generation,
+    with_newest,
     write_manifest,
 )
 from oreqa.index.joining import join_index
 from oreqa.index.publish import link_fitted, note_contents
 from oreqa.index.replacing import clear_folder, drop_draft, publish_draft
 from oreqa.index.segments import Segment, link_segment, open_segments
-from oreqa.index.store import model_place, open_documents
+from oreqa.index.store import SQLITE_ERRORS, model_place, open_documents
 from oreqa.index.terms import write_compounds
 from oreqa.models.names import FITTED
 from oreqa.paths import index_option
@@ -76,12 +77,20 @@ class _Part:
 
     @classmethod
     def open(cls, folder: Path) -> _Part:
-        generation = require_generation(folder)
+        return with_newest(folder, lambda generation: cls._of(folder, generation))
+
+    @classmethod
+    def _of(cls, folder: Path, generation: Path) -> _Part:
         if damaged := damaged_files(generation):
             raise IndexStateError(damage_message(generation / damaged[0]))
         with closing(open_documents(generation)) as database:
             settings = dict(database.execute("SELECT key, value FROM settings"))
         return cls(folder, generation, settings, open_segments(generation))
+
+    @property
+    def is_replaced(self) -> bool:
+        """Whether its state was removed since it was opened."""
+        return newest_generation(self.folder) != self.generation and not (self.generation / MANIFEST).is_file()
 
     @property
     def fitted(self) -> bytes:
@@ -131,6 +140,10 @@ def merge_indexes(
         _check_alike([*existing, *opened])
         try:
             merged = _merge(folder, existing, opened, progress)
+        except (IndexStateError, OSError, *SQLITE_ERRORS) as error:
+            for part in filter(lambda part: part.is_replaced, opened):
+                raise IndexStateError(f"{part.folder}: it was updated while it was merged; run the merge again") from error
+            raise
         finally:
             drop_draft(folder)
     return replace(merged, marks=_take_marks(folder, marks))
@@ -188,10 +201,10 @@ def _merge(folder: Path, existing: Sequence[_Part], shards: Sequence[_Part], pro
         write_compounds(database, [segment.words["passage"] for segment in segments])
         note_contents(database, sum(map(len, segments)))
         documents, passages = _count(database, "documents"), count_passages(database)
-        compacted(database, draft, first.generation, always=False).close()
-    merged = MergeReport(documents, passages, documents - before, present=present)
-    if existing and len(places) == 1:
-        return merged
+        merged = MergeReport(documents, passages, documents - before, present=present)
+        if existing and len(places) == 1:
+            return merged
+        compacted(database, draft, first.generation, always=True).close()  # else each update would copy what is added here
     if not existing and (model := first.model_inside):
         link_folder(first.folder / model, folder / model)
     fitted = (existing or shards)[0]
@@ -227,13 +240,24 @@ def _is_there(database: sqlite3.Connection, part: _Part, places: Sequence[tuple[
     end = places[1][0] if len(places) > 1 else _last_document(database)
     if has_existing and len(both) == len(keys) and all(number <= end and is_same for number, _, is_same in both):
         return True
-    for number, key, _ in both:
-        holder = next(folder for behind, folder in reversed(places) if number > behind)
-        remove = f"oreqa remove {shlex.quote(key)}{index_option(part.folder)}"
-        otherwise = ", or merge all into a new folder" if has_existing else ""
-        reason = f"{part.folder} and {holder} both hold {key}"
-        raise IndexStateError(f"{reason}; take it out of one of them, as by: {remove}{otherwise}")
+    holders = [next(folder for behind, folder in reversed(places) if number > behind) for number, _, _ in both]
+    if both:
+        keys = [key for (_, key, _), holder in zip(both, holders, strict=True) if holder == holders[0]]
+        raise _overlap(part.folder, holders[0], keys, has_existing)
     return False
+
+
+def _overlap(folder: Path, holder: Path, keys: Sequence[str], has_existing: bool) -> IndexStateError:
+    """What to raise for documents that two indexes hold."""
+    listed, names = keys[:_KEYS_SHOWN], " ".join(map(shlex.quote, keys[:_KEYS_SHOWN]))
+    which = listed[0] if len(keys) == 1 else f"{len(keys):,} documents, as {', '.join(listed)}"
+    take = f"take {'it' if len(keys) == 1 else 'them'} out of one of them, as by: oreqa remove {names}{index_option(folder)}"
+    otherwise = ", or merge all into a new folder" if has_existing else ""
+    return IndexStateError(f"{folder} and {holder} both hold {which}; {take}{otherwise}")
+
+
+_KEYS_SHOWN = 3
+"""Documents that an error names at most."""
 
 
 def _marks(folder: Path) -> list[Mark]:
