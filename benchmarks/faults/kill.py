@@ -2,10 +2,11 @@
 
 Run:  python benchmarks/faults/kill.py --data ../shared/data --work runs/kill
 
-At each write: a small update, an update with --prune and a first run die (kill -9) before every write and, where a file is
-written, with half of it there. Right after, a search must give the old state or the new one. Then each goes on in four ways:
-the same command again; the files put back as they were; the removed folder come back and new files deleted; another path
-indexed and then the same command. What is reached must be what the same commands reach without the crash.
+At each write: a small update, an update with --prune, a first run, a removal and merges die (kill -9) before every write
+and, where a file is written, with half of it there. Right after, a search must give the old state or the new one. Then each
+goes on in four ways: the same command again; the files put back as they were; the removed folder come back and new files
+deleted; another path indexed and then the same command. Removals and merges go on in the first way and the last, and of what
+was removed no file may hold anything in the end. What is reached must be what the same commands reach without the crash.
 
 At random: fifty kills while documents are added, changed and removed. In the end the index must equal one built in one go.
 """
@@ -21,6 +22,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -31,13 +33,19 @@ from oreqa.index.search import Index
 sys.path.append(str(Path(__file__).parents[1]))
 from common import process, report, squad, write_paragraph_files
 from crash import WAYS, Crash, Crashes, Library, differences, forked_state
+from crash_commands import Merges, Removals
 
-UPDATES: dict[str, tuple[bool, tuple[str, ...]]] = {
-    "first run": (True, ()),
-    "index": (False, ()),
-    "index --prune": (False, ("--prune",)),
-    "index, sharing": (False, ()),
+UPDATES: dict[str, Callable[[Library], Crashes]] = {
+    "first run": lambda library: Crashes(library, first=True),
+    "index": Crashes,
+    "index --prune": lambda library: Crashes(library, "--prune"),
+    "index, sharing": Crashes,
+    "remove": Removals,
+    "merge, new": lambda library: Merges(library, first=True),
+    "merge": Merges,
 }
+
+PROCESSES = 4
 
 # Small batches make many moments at which something is half done.
 RUN = "from oreqa.index import writer; writer.BATCH_PASSAGES = 24; from oreqa.cli import main; main()"
@@ -48,8 +56,7 @@ def crash_everywhere(work: Path, name: str) -> list[Crash]:
     os.environ["OREQA_CACHE"] = str(work / "cache")
     if name.endswith("sharing"):  # so few documents are written whole else
         vars(drafts)["_SHARE"] = 0
-    first, flags = UPDATES[name]
-    crashes = Crashes(Library(work / name.replace(" ", "")), *flags, first=first)
+    crashes = UPDATES[name](Library(work / name.replace(" ", "")))
     return [crashes.crash(point) for point in crashes.points]
 
 
@@ -58,10 +65,10 @@ def summary(crashes: list[Crash]) -> dict[str, object]:
     return {
         "crash points": len(crashes),
         "searches right after, by what they gave": dict(Counter(crash.after for crash in crashes)),
-        "different, by way": {way: sum(bool(crash.ways[way]) for crash in crashes) for way in WAYS},
+        "different, by way": {way: sum(bool(crash.ways[way]) for crash in crashes) for way in crashes[0].ways},
         "examples": [
             f"{way}, killed before {crash.write}: {crash.ways[way][0]} ({len(crash.ways[way])} differences)"
-            for way in WAYS
+            for way in crashes[0].ways
             for crash in [c for c in crashes if c.ways[way]][:2]
         ],
     }
@@ -69,13 +76,13 @@ def summary(crashes: list[Crash]) -> dict[str, object]:
 
 def crash_points(work: Path) -> dict[str, object]:
     """Every update crashed at each of its writes, side by side."""
-    pool = ProcessPoolExecutor(len(UPDATES), multiprocessing.get_context("spawn"))
+    pool = ProcessPoolExecutor(PROCESSES, multiprocessing.get_context("spawn"))
     with pool:
         runs = dict(zip(UPDATES, pool.map(crash_everywhere, [work] * len(UPDATES), UPDATES), strict=True))
     print(f"{'':<14}{'points':>8}{'neither':>9}" + "".join(f"{way:>12}" for way in WAYS))
     for name, crashes in runs.items():
         neither = sum(crash.after not in ("old", "new") for crash in crashes)
-        different = (sum(bool(crash.ways[way]) for crash in crashes) for way in WAYS)
+        different = (sum(bool(crash.ways.get(way)) for crash in crashes) for way in WAYS)
         print(f"{name:<14}{len(crashes):>8}{neither:>9}" + "".join(f"{count:>12}" for count in different))
     return {name: summary(crashes) for name, crashes in runs.items()}
 

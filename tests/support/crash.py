@@ -231,38 +231,31 @@ def differences(expected: State, state: State) -> list[str]:
     return lines
 
 
-def index_command(
-    library: Library, path: Path, index: Path, *flags: str, point: Point | None = None
-) -> tuple[list[tuple[str, bool]], State]:
-    """Index a path in this process, which dies at a point if one is given: its writes, and the state that it reached."""
+Command = Sequence[object]
+"""The words of a command line."""
+
+
+def run_command(library: Library, index: Path, command: Command, point: Point | None = None) -> tuple[list[Any], State]:
+    """Run a command in this process, which dies at a point if one is given: its writes, and the state that it reached."""
     writer.BATCH_PASSAGES = 2  # small batches, many moments
     writes = Writes(index, point)
     try:
-        forks.command("index", path, "--index", index, "--model", library.model, "--passage-tokens", 40, *flags)
+        forks.command(*command, "--index", index)
     except SystemExit as error:
         if error.code:
             raise
     return writes.events, state_of(index, library.files)
 
 
-def forked_index(
-    library: Library, path: Path, index: Path, *flags: str, point: Point | None = None
-) -> tuple[list[tuple[str, bool]], State]:
+def forked_command(library: Library, index: Path, command: Command, point: Point | None = None) -> tuple[list[Any], State]:
     """The same in a process of its own; one that dies has no writes and no state. Raises RuntimeError if it fails."""
-    ended = forks.run(lambda: index_command(library, path, index, *flags, point=point))
+    ended = forks.run(lambda: run_command(library, index, command, point))
     if point and ended.killed:
         return [], {}
     if ended.code:
-        raise RuntimeError(f"oreqa index {path} {' '.join(flags)}: {ended.failure or ended.err.strip()}")
+        raise RuntimeError(f"oreqa {' '.join(map(str, command))}: {ended.failure or ended.err.strip()}")
     events, state = ended.value
     return events, state
-
-
-def go_on(library: Library, index: Path, way: str, *flags: str) -> list[State]:
-    """Go on in one of the four ways; the states that are reached."""
-    library.show({"put back": "before", "returned": "returned"}.get(way, "after"))
-    commands = {"returned": [(library.docs,)], "other path": [(library.other,), (library.docs, *flags)]}
-    return [forked_index(library, path, index, *own)[1] for path, *own in commands.get(way, [(library.docs, *flags)])]
 
 
 @dataclass(frozen=True)
@@ -277,28 +270,50 @@ class Crash:
 class Crashes:
     """An update, killed at any of its writes. ``first`` is an index's first run; ``flags`` are those of the command."""
 
+    ways: Sequence[str] = WAYS
+
     def __init__(self, library: Library, *flags: str, first: bool = False) -> None:
-        self._library, self._flags = library, flags
+        self._library, self._flags, self._first = library, flags, first
         self._start, self._index = library.work / "start", library.work / "index"
         library.show("returned")
-        forks.warm_up(lambda: index_command(library, library.docs, self._start))
+        forks.warm_up(lambda: run_command(library, self._start, self.index(library.docs)))
         library.show("before")
-        if first:
-            shutil.rmtree(self._start)
-        else:  # two updates leave as many generations as there can be: the third deletes one
-            forked_index(library, library.docs, self._start, "--prune")
+        self.begin()
         self._expected: dict[tuple[str, str], list[State]] = {}
         self.writes, new = self._update()
         self._states = {"old": forked_state(self._start, library.files), "new": new}
         assert differences(self._states["old"], new)
+
+    def index(self, path: Path, *flags: str) -> Command:
+        """The command that indexes a path."""
+        return ("index", path, "--model", self._library.model, "--passage-tokens", 40, *flags)
+
+    def begin(self) -> None:
+        """Make the index that the update begins with, of one that holds the state ``returned``."""
+        if self._first:
+            shutil.rmtree(self._start)
+        else:  # two updates leave as many generations as there can be: the third deletes one
+            forked_command(self._library, self._start, self.index(self._library.docs, "--prune"))
+
+    @property
+    def update(self) -> Command:
+        """The command that is killed."""
+        return self.index(self._library.docs, *self._flags)
+
+    def commands(self, way: str) -> list[Command]:
+        """The commands that go on in a way."""
+        self._library.show({"put back": "before", "returned": "returned"}.get(way, "after"))
+        if way == "returned":
+            return [self.index(self._library.docs)]
+        return [*([self.index(self._library.other)] if way == "other path" else []), self.update]
 
     @property
     def points(self) -> list[Point]:
         """Where to die: before every write, and with half of it done where that can be."""
         return [(number, half) for number, (_, halves) in enumerate(self.writes) for half in (False, True)[: 1 + halves]]
 
-    def crash(self, point: Point, ways: Sequence[str] = WAYS) -> Crash:
-        """Die at a point and go on in each way."""
+    def crash(self, point: Point, ways: Sequence[str] = ()) -> Crash:
+        """Die at a point and go on in each way, or in those that are named."""
         write = self.writes[point[0]][0] + (" (half)" if point[1] else "")
         self._update(point)
         try:
@@ -310,13 +325,15 @@ class Crashes:
         killed = self._library.work / "killed"
         _copy(self._index, killed)
         # Whoever sees neither state may expect what follows from the old one, as nothing new was shown.
-        return Crash(write, after, {way: self._compare(killed, after if after == "new" else "old", way) for way in ways})
+        return Crash(
+            write, after, {way: self._compare(killed, after if after == "new" else "old", way) for way in ways or self.ways}
+        )
 
     def _compare(self, killed: Path, begun: str, way: str) -> list[str]:
         expected = self._expect(begun, way)
         _copy(killed, self._index)
         try:
-            states = go_on(self._library, self._index, way, *self._flags)
+            states = self._go_on(way)
         except RuntimeError as error:
             return [str(error)]
         return [line for a, b in zip(expected, states, strict=True) for line in differences(a, b)]
@@ -328,13 +345,17 @@ class Crashes:
                 self._update()
             else:
                 _copy(self._start, self._index)
-            self._expected[begun, way] = go_on(self._library, self._index, way, *self._flags)
+            self._expected[begun, way] = self._go_on(way)
         return self._expected[begun, way]
+
+    def _go_on(self, way: str) -> list[State]:
+        """The states that the commands of a way reach."""
+        return [forked_command(self._library, self._index, command)[1] for command in self.commands(way)]
 
     def _update(self, point: Point | None = None) -> tuple[list[tuple[str, bool]], State]:
         _copy(self._start, self._index)
         self._library.show("after")
-        return forked_index(self._library, self._library.docs, self._index, *self._flags, point=point)
+        return forked_command(self._library, self._index, self.update, point)
 
 
 def _copy(index: Path, to: Path) -> None:
