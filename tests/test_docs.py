@@ -135,7 +135,7 @@ def test_results_name_no_folder_of_a_machine() -> None:
 
 
 TO_MEASURE_AGAIN = """augmentation/rerank_weight confidence/sentences documents/tables-after documents/tables-before
-endx/full_attention files/extraction"""
+endx/full_attention"""
 
 
 def test_figures_come_from_committed_code() -> None:
