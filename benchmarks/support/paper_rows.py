@@ -22,8 +22,13 @@ class Row:
     verdict: str = ""
 
 
-def _endx(row: str, key: str = "mrr", file: str = "squad") -> Figure:
-    return (f"endx/{file}.json", "rows", row, key)
+def _endx(
+    table: str, system: str, theirs: str, size: str, names: str, verdict: str, *, encoder: str = "gru", file: str = "squad"
+) -> Row:
+    """A row of endx.py: the systems ``names`` of an encoder, with the seeds of the last."""
+    runs = [f"{encoder} {name}" for name in names.split()]
+    ours = tuple((f"endx/{file}.json", "rows", run, "mrr") for run in runs)
+    return Row(table, system, theirs, ours, size, (f"endx/{file}.json", "rows", runs[-1], "seeds"), verdict)
 
 
 def _gold(name: str, file: str) -> Figure:
@@ -34,6 +39,9 @@ def _lists(row: str) -> Figure:
     return ("openqa/inverted_lists.json", "SQuAD dev and NQ", "rows", row, "hit rate")
 
 
+_RAW, _UNIT, _NARROW = "dual_dot endx_dot", "dual endx", "squad_96_wide"
+_MORE, _LESS = "3,000×4; 10,539", "1,500×4; 10,539"
+"""Pairs seen, and questions."""
 _SILVER = ("dense, gold", "dense, + silver, w = p^2")
 _OPEN = ("reconsider/open.json", "squad-v1.1-dev")
 _NQ = ("reconsider/open.json", "qed-nq-train, held out")
@@ -87,119 +95,48 @@ ROWS: dict[str, list[Row]] = {
         Row("2, 3", "BERT large; MultiReQA NQ", "93.6; 58.9→65.9", verdict="not run: GPU; MRQA's file"),
     ],
     "endx": [
-        Row(
-            "2",
-            "RNN of 96, raw",
-            "52.19→53.68",
-            tuple(_endx(f"rnn {name}", file="squad_96_wide") for name in ("dual_dot", "endx_dot")),
-            "1,500×4; 10,539",
-            _endx("rnn endx_dot", "seeds", "squad_96_wide"),
-            "cannot be said: p 0.22",
-        ),
-        Row(
-            "2",
-            "GRU, raw",
-            "55.24→58.65",
-            (_endx("gru dual_dot"), _endx("gru endx_dot")),
-            "3,000×4; 10,539",
-            _endx("gru endx_dot", "seeds"),
-            "holds: p 0.04 over seeds",
-        ),
-        Row(
-            "2",
-            "GRU of 96, raw",
-            "",
-            tuple(_endx(f"gru {name}", file="squad_96_wide") for name in ("dual_dot", "endx_dot")),
-            "1,500×4; 10,539",
-            _endx("gru endx_dot", "seeds", "squad_96_wide"),
-            "holds: p 0.007 over seeds",
-        ),
-        Row(
-            "2",
-            "GRU, unit",
-            "",
-            (_endx("gru dual"), _endx("gru endx")),
-            "3,000×4; 10,539",
-            _endx("gru endx", "seeds"),
-            "does not hold: p<0.001",
-        ),
-        Row(
-            "2",
-            "LSTM, unit",
-            "58.77→61.00",
-            (_endx("lstm dual"), _endx("lstm endx")),
-            "3,000×4; 10,539",
-            _endx("lstm endx", "seeds"),
-            "does not hold",
-        ),
-        Row(
-            "2",
-            "Transformer, unit",
-            "62.58→63.73",
-            (_endx("transformer dual"), _endx("transformer endx")),
-            "3,000×4; 10,539",
-            _endx("transformer endx", "seeds"),
-            "cannot be said",
-        ),
-        Row(
-            "2",
-            "BERT (here MiniLM), unit",
-            "71.06→73.43",
-            (_endx("bert dual"), _endx("bert endx")),
-            "3,000; 10,539",
-            _endx("bert endx", "seeds"),
-            "cannot be said",
-        ),
-        Row(
-            "3",
-            "the same, NQ",
-            "54.80→57.76",
-            (_endx("bert dual", file="nq"), _endx("bert endx", file="nq")),
-            "3,000; 748",
-            _endx("bert endx", "seeds", "nq"),
-            "cannot be said",
-        ),
-        Row(
+        _endx("2", "RNN of 96, raw", "52.19→53.68", _LESS, _RAW, "cannot be said: p 0.22", encoder="rnn", file=_NARROW),
+        _endx("2", "GRU, raw", "55.24→58.65", _MORE, _RAW, "holds: p 0.04 over seeds"),
+        _endx("2", "GRU of 96, raw", "", _LESS, _RAW, "holds: p 0.007 over seeds", file=_NARROW),
+        _endx("2", "GRU, unit", "", _MORE, _UNIT, "does not hold: p<0.001"),
+        _endx("2", "LSTM, unit", "58.77→61.00", _MORE, _UNIT, "does not hold", encoder="lstm"),
+        _endx("2", "Transformer, unit", "62.58→63.73", _MORE, _UNIT, "cannot be said", encoder="transformer"),
+        _endx("2", "BERT (here MiniLM), unit", "71.06→73.43", "3,000; 10,539", _UNIT, "cannot be said", encoder="bert"),
+        _endx("3", "the same, NQ", "54.80→57.76", "3,000; 748", _UNIT, "cannot be said", encoder="bert", file="nq"),
+        _endx(
             "Eq. 7",
             "GRU of 96: alone→ENDX→own scale→medians→learned",
             "",
-            tuple(
-                _endx(f"gru {name}", file="squad_96_wide")
-                for name in ("dual", "endx", "endx_x2", "endx_medians", "endx_all_widths")
-            ),
-            "1,500×4; 10,539",
-            _endx("gru endx_medians", "seeds", "squad_96_wide"),
+            _LESS,
+            f"{_UNIT} endx_x2 endx_medians endx_all_widths",
             "mends nothing: p 0.84, 0.38, 0.13",
+            file=_NARROW,
         ),
-        Row(
+        _endx(
             "§3.4",
             "GRU of 96: alone→ENDX→regression",
             "",
-            tuple(_endx(f"gru {name}", file="squad_96_wide") for name in ("dual", "endx", "endx_regression_tenth")),
-            "1,500×4; 10,539",
-            _endx("gru endx_regression_tenth", "seeds", "squad_96_wide"),
+            _LESS,
+            f"{_UNIT} endx_regression_tenth",
             "gains nothing: p 0.91",
+            file=_NARROW,
         ),
         Row("3", "HotpotQA, NewsQA", "", verdict="not run: MRQA's files"),
         Row(
             "4",
             "GRU, raw, 8 questions",
             "60.19→64.93",
-            tuple(
-                ("endx/squad.json", "answers_with_questions", "at least 8", name, "mrr")
-                for name in ("gru dual_dot", "gru endx_dot")
-            ),
+            tuple(("endx/squad.json", "answers_with_questions", "at least 8", f"gru {run}", "mrr") for run in _RAW.split()),
             "3,000×4; 381",
-            _endx("gru endx_dot", "seeds"),
-            "holds, as elsewhere",
+            ("endx/squad.json", "rows", "gru endx_dot", "seeds"),
+            "holds: p 0.04 over seeds",
         ),
-        Row(
+        _endx(
             "5",
             "without qq→aa→qa→aq",
             "−0.9 to −1.9",
-            tuple(_endx(f"gru endx_dot_without_{term}") for term in ("qq", "aa", "qa", "aq")),
-            "3,000×4; 10,539",
-            _endx("gru endx_dot_without_qq", "seeds"),
+            _MORE,
+            " ".join(f"endx_dot_without_{term}" for term in ("qq", "aa", "qa", "aq")),
             "cannot be said",
         ),
         Row(
