@@ -5,8 +5,8 @@ Run:  python benchmarks/experiments/full_attention.py --data ../shared/data \\
 
 As in Table 6 of Wang et al. (2021): the questions of 27 passages of ReQA SQuAD dev, drawn by --seed, whose sentences are the
 candidates (here these are paragraphs, with about 130 questions; the paper has 500 pairs). The classifier reads each question
-with each sentence in its passage, as oreqa search --rerank does with a few. Times are those of one question at a time, with
-models loaded, in float32.
+with each sentence in its passage, as oreqa search --rerank does with a few. Times are CPU times of one question at a time,
+with models loaded, in float32.
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ def by_attention(task: ReqaTask, classifier: str) -> Score:
 
 def measure(task: ReqaTask, score: Score) -> dict[str, float]:
     score(task.questions[0])  # warm
-    begin = time.perf_counter()
+    begin = time.process_time()
     scores = [score(question) for question in task.questions]
-    seconds = time.perf_counter() - begin
+    seconds = time.process_time() - begin
     ranks = [question_metrics(gold_ranks(row, gold)) for row, gold in zip(scores, task.gold, strict=True)]
     metrics = mean_metrics(ranks)
     return {name: metrics[name] for name in ("mrr", "r@1", "r@5")} | {"ms": round(1000 * seconds / len(scores), 2)}
