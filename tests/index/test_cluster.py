@@ -10,9 +10,11 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from index_content import assert_same
+from ray_workers import workers
 
 from oreqa.errors import IndexStateError, InputError
 from oreqa.index import cluster
@@ -66,23 +68,6 @@ def test_it_is_the_index_that_one_process_makes(docs: Path, tiny: Path) -> None:
     assert report is not None
     assert report.documents == 600
     check(docs, tiny)
-
-
-def workers() -> list[int]:
-    """The processes of this one's descendants that index a shard."""
-    parents, shard_tasks = {}, []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-            if (folder / "cmdline").read_bytes().startswith(b"ray::index_shard"):
-                shard_tasks.append(int(folder.name))
-        except OSError:
-            continue
-
-    def is_ours(process: int) -> bool:
-        return process == os.getpid() or (process in parents and is_ours(parents[process]))
-
-    return [process for process in shard_tasks if is_ours(process)]
 
 
 @pytest.mark.system
@@ -146,6 +131,16 @@ def test_without_ray_the_line_says_what_to_install(docs: Path, monkeypatch: pyte
     with pytest.raises(InputError, match=r"^--cluster needs Ray, which is not installed: pip install 'oreqa\[cluster\]'$"):
         index_on_cluster("kb", "docs")
     assert not Path("kb").exists()
+
+
+def test_a_ray_that_does_not_start_is_a_line(docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def init(**options: object) -> None:
+        raise Exception("The current node timed out during startup.\nMore.")
+
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(init=init))
+    line = r"^--cluster local: Ray cannot be started on this machine \(The current node timed out during startup.\)$"
+    with pytest.raises(InputError, match=line):
+        index_on_cluster("kb", "docs")
 
 
 def test_shards_of_another_run_are_not_taken(docs: Path) -> None:

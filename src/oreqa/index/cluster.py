@@ -93,9 +93,10 @@ def _ray(address: str) -> Iterator[Any]:
     options: dict[str, Any] = {"address": address} if address != LOCAL else here
     try:
         ray.init(**options, log_to_driver=False, logging_level="ERROR")
-    except (ConnectionError, ValueError, RuntimeError) as error:
+    except Exception as error:  # a plain one where it takes too long to start, as on a machine that is busy
+        what = "cannot be started on this machine" if address == LOCAL else "cannot be reached there"
         reason = str(error).partition("\n")[0]
-        raise InputError(f"--cluster {address}: Ray cannot be reached there ({reason})") from error
+        raise InputError(f"--cluster {address}: Ray {what} ({reason})") from error
     try:
         yield ray
     finally:
