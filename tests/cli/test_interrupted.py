@@ -75,10 +75,11 @@ def test_a_question_that_looks_like_an_option_is_told_how_to_be_asked(question: 
 @pytest.mark.parametrize("command", ["ask", "search", "explain"])
 def test_a_question_about_an_option_is_told_how_to_be_asked(command: str) -> None:
     error = CliRunner().invoke(app, [command, "--totals", "--index", "kb"]).stderr
-    assert f"No such option: --totals; to ask about it: root {command} [OPTIONS] -- '--totals ...'; " in error
+    assert f"No such option: --totals; to ask about it: root {command} 'What does --totals do?'; " in error
     assert "to ask about it" not in CliRunner().invoke(app, ["index", "kb", "--totals"]).stderr
     short = CliRunner().invoke(app, [command, "-totals in it?", "--index", "kb"]).stderr
-    assert f"No such option: -totals in it?; to ask about it: root {command} [OPTIONS] -- '-totals in it? ...'; " in short
+    behind = f"write -- before a question that begins with -: root {command} [OPTIONS] -- '-totals in it?'; "
+    assert f"No such option: -totals in it?; {behind}" in short
 
 
 def test_a_user_without_a_home(library: Path, tmp_path: Path, tiny: Path) -> None:

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from oreqa.cli import app
+from oreqa.index.in_memory import index_documents
+from oreqa.index.store import Settings
 
 
 def run(*arguments: object) -> Result:
@@ -44,3 +47,13 @@ def test_what_cannot_be_planned_is_a_line(arguments: tuple[str, ...], line: str)
     assert refused.exit_code == 2
     assert line in refused.stderr
     assert len(refused.stderr.splitlines()) == 1
+
+
+def test_a_small_index_is_planned_by_the_measured_costs_and_told_so(tmp_path: Path, tiny: Path) -> None:
+    index_documents(tmp_path / "kb", "One text.", Settings(str(tiny)))
+    told = run("plan", "--index", tmp_path / "kb", "--machine", "16c64g")
+    assert (told.exit_code, told.stderr) == (0, "")
+    *lines, last = told.stdout.splitlines()
+    assert lines == run("plan", "--passages", "1", "--machine", "16c64g").stdout.splitlines()
+    assert last.startswith("as measured on paragraphs")
+    assert last.endswith("kb has 1")

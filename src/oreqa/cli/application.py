@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -256,7 +257,9 @@ def _elsewhere(error: Exception, context: Any) -> str:
     commands = context.parent.command.commands.items()
     names = [f"oreqa {name}" for name, command in commands if any(option in each.opts for each in command.params)]
     asked = any(each.name == "question" for each in context.command.params)
-    question = f"; to ask about it: {context.command_path} [OPTIONS] -- '{option} ...'" if asked else ""
+    if asked and " " in option:
+        return f"; write -- before a question that begins with -: {context.command_path} [OPTIONS] -- {shlex.quote(option)}"
+    question = f"; to ask about it: {context.command_path} 'What does {option} do?'" if asked else ""
     return (f"; {' and '.join(names)} has it" if names else "") + question
 
 

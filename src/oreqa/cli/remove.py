@@ -23,7 +23,8 @@ def remove(
         list[str],
         typer.Argument(
             metavar="DOCUMENT",
-            help="A document as other commands print it, a path, the end of one, or a title; a file of many means all.",
+            help="A document as other commands print it, a path, the end of one, or a title; a folder, or a file of many,"
+            " means all in it.",
             show_default=False,
         ),
     ],
@@ -35,6 +36,8 @@ def remove(
     The next oreqa index of their folder adds a file again, unless .oreqaignore or --exclude leaves it out.
 
     [bold]oreqa remove old/manual.pdf --index kb[/bold]
+
+    [bold]oreqa remove docs/2019 docs/2020 --index kb[/bold]
     """
     from oreqa.index.removal import remove_documents
 

@@ -71,7 +71,7 @@ MEASURED = Costs(
 )
 """As benchmarks/speed/capacity.py measured them on paragraphs; results/capacity/costs.json has its figures."""
 
-_FEWEST = 500
+FEWEST = 500
 """Passages that an index must have for its bytes to tell those of a larger one."""
 
 CORE_HOUR = 0.04
@@ -173,15 +173,16 @@ def plan(passages: int, machine: Machine, costs: Costs = MEASURED) -> Plan:
 def costs_of(folder: str | Path) -> tuple[int, Costs]:
     """The number of passages of an index, and the measured costs with what a passage takes there on the disk.
 
-    Longer passages take longer to encode. Raises IndexStateError if there is no index, InputError if it is too small.
+    Longer passages take longer to encode. The costs are the measured ones for fewer than ``FEWEST`` passages, which tell
+    nothing. Raises IndexStateError if there is no index.
     """
     generation = require_generation(as_index_folder(folder))
     with closing(open_documents(generation)) as database:
         of_passages = "SELECT COUNT(*) FROM sentences WHERE passage IN (SELECT id FROM passages)"
         query = f"SELECT COUNT(*), AVG(LENGTH(text)), ({of_passages}) FROM passages"
         passages, characters, sentences = database.execute(query).fetchone()
-    if passages < _FEWEST:
-        raise InputError(f"{folder}: it has {passages:,} passages, and {_FEWEST:,} are needed to tell; leave --index out")
+    if passages < FEWEST:
+        return passages, MEASURED
     sizes: Counter[str] = Counter()
     for name, row in read_manifest(generation).items():
         sizes[name.rpartition("/")[2]] += row["bytes"]

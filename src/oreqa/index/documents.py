@@ -240,8 +240,8 @@ def _read(generation: Path, name: str) -> list[Passage]:
 def find_documents(database: sqlite3.Connection, name: str, whole_files: bool = False) -> list[int]:
     """Return the id of the document with this name: as it is, else with a location at its end removed.
 
-    With ``whole_files`` the name of a file of many, as a table or an archive, means all of them. Raises InputError if no
-    document has this name, or several do.
+    With ``whole_files`` the name of a file of many, as a table or an archive, means all of them, and that of a folder all in
+    it. Raises InputError if no document has this name, or several do.
     """
     without_location = [name[: mark.start()] for mark in _LOCATION.finditer(name)]
     for candidate in (name, *reversed(without_location)):
@@ -261,17 +261,15 @@ def find_documents(database: sqlite3.Connection, name: str, whole_files: bool = 
             if rows:
                 listed = ", ".join(key for _, key, _ in rows[:_LISTED]) + (", ..." if len(rows) > _LISTED else "")
                 raise InputError(f"{name}: {len(rows):,} documents have this name; choose one: {listed}")
-    hint = (_in_folder(database, name) if whole_files else "") or _suggestions(database, name)
-    raise InputError(f"{name}: the index has no document with this name{hint}")
+    if whole_files and (numbers := _in_folder(database, name)):
+        return numbers
+    raise InputError(f"{name}: the index has no document with this name{_suggestions(database, name)}")
 
 
-def _in_folder(database: sqlite3.Connection, name: str) -> str:
-    """How to remove what lies in a folder, to end an error message with; nothing if this names none."""
+def _in_folder(database: sqlite3.Connection, name: str) -> list[int]:
+    """The ids of the documents in a folder; none if this names no folder of theirs."""
     condition, values = path_filter([re.sub(r"[*?\\]", r"\\\g<0>", _absolute(name))])
-    (number,) = database.execute(f"SELECT COUNT(*) FROM documents WHERE {condition}", values).fetchone()
-    path = name.rstrip("/")
-    command = f"oreqa index {path} --prune"
-    return f"; {number:,} are in this folder: name its files, as {path}/*, or delete it and run {command}" if number else ""
+    return [int(number) for (number,) in database.execute(f"SELECT id FROM documents WHERE {condition}", values)]
 
 
 def _absolute(name: str) -> str:

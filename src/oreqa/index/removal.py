@@ -17,8 +17,8 @@ def remove_documents(folder: str | Path, documents: str | Path | Iterable[str | 
     """Remove a document from an index, or those of a list, together; returns their keys.
 
     A document is named by its key, a path to it, the last components of either, or its title; the name of a file of many
-    documents, as a table or an archive, means all of them. ``index_files`` adds a file again that is still there, and that
-    its patterns do not leave out. Interrupted, it has removed nothing.
+    documents, as a table or an archive, means all of them, and that of a folder all in it. ``index_files`` adds a file again
+    that is still there, and that its patterns do not leave out. Interrupted, it has removed nothing.
 
     Raises InputError, and removes nothing, for a name that no document has, or several; IndexStateError if there is no
     index, or it cannot be written.
