@@ -104,8 +104,9 @@ class Answer:
     models that found it are not calibrated.
 
     Offsets are characters of the document's text: ``document.text[start:end] == text``. ``scores`` holds those of the search
-    and of the models, by names that ``SCORE_MEANINGS`` explains. ``spans`` are all that answer, in the passage's order, if
-    the question asks for several things; else none. ``block`` is what answers as a whole, sentence included; None where the
+    and of the models, by names that ``SCORE_MEANINGS`` explains. ``spans`` are all that answer, each once, in the passage's
+    order, if the question asks for several things; else none. ``text`` is then the likeliest of them or the list that they
+    stand in, and ``whole_text`` names all. ``block`` is what answers as a whole, sentence included; None where the
     reader does not know blocks. The ``form`` says whether the text or the block answers, or that the text was
     computed: ``computation`` says how, the sentence is a row that proves it, and of a count ``start`` and ``end`` are those
     of the first row. ``newer`` is the key of a newer version of the document that says otherwise, ``contradicted_by`` that
@@ -151,7 +152,7 @@ class Answer:
 
     @property
     def whole_text(self) -> str:
-        """The text, or the texts of all spans with commas between."""
+        """What is shown as the answer: the texts of all spans with commas between, or the text where there are none."""
         return ", ".join(span.text for span in self.spans) or self.text
 
     @property
@@ -190,6 +191,7 @@ class Answer:
             "text": self.text,
             "start": self.start,
             "end": self.end,
+            "whole_text": self.whole_text,
             "spans": [{"text": span.text, "start": span.start, "end": span.end} for span in self.spans],
             "confidence": None if self.confidence is None else round(self.confidence, 4),
             "certainty": self.certainty,

@@ -25,7 +25,7 @@ def answer_html(answer: Mapping[str, Any], sure: str, source: str, notes: Sequen
     """An ``Answer.to_dict()`` with how ``sure`` it is, its ``source`` and ``notes``; sentence or block has it marked."""
     block, computation, sentence = answer["block"], answer["computation"], answer["sentence"]
     marks = [(span["start"], span["end"]) for span in answer["spans"]] or [(answer["start"], answer["end"])]
-    text = ", ".join(span["text"] for span in answer["spans"]) or answer["text"]
+    text = answer["whole_text"]
     parts: list[str] = []
     if answer["form"] == "block" and block:
         parts = [_small(sure), *_pieces(block["pieces"], marks)]

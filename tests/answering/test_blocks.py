@@ -188,7 +188,8 @@ def test_answers_have_blocks_if_the_reader_knows_them(fitted: Path, tiny_reader:
     with Answerer.load(tmp_path / "kb", reader=reader) as answerer:
         answers: list[Answer] = answerer.ask("how do I install it", k=3)
         (listed,) = answerer.ask(["how do I install it"], k=3)
-        facts = answerer.ask("who has hearts", k=3)
+        facts = answerer.ask("who has hearts", k=3) + answerer.ask("Will Smith starred in which film?", k=3)
+        assert {answer.form for answer in answerer.ask("Will it depend on which film?")} == {"block"}
     assert answers == listed
     assert {answer.form for answer in answers} == {"block"}
     assert {answer.form for answer in facts} == {"text"}

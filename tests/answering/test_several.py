@@ -42,6 +42,15 @@ def test_a_list_is_its_items() -> None:
     assert texts(best, []) == ["Ada", "Grace", "Alan"]
 
 
+def test_equal_spans_are_listed_once() -> None:
+    text = "SSH, TLS and the SSH. Later SSH and TLS."
+    spans = [Span(each, start := text.index(each), start + len(each), 0, score, {})
+             for each, score in (("SSH, TLS and the SSH", -1.0), ("SSH and TLS", -2.0))]  # fmt: skip
+    ranges = several_ranges(text, (spans[0].start, spans[0].end), spans, None)
+    assert [text[start:end] for start, end in ranges] == ["SSH", "TLS"]
+    assert ranges[0][0] == 0
+
+
 def test_no_answer_has_more_than_the_most() -> None:
     text = ", ".join(f"n{number}" for number in range(MOST_SPANS + 5))
     assert len(several_ranges(text, (0, len(text)), [], None)) == MOST_SPANS

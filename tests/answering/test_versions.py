@@ -182,6 +182,16 @@ def test_an_older_answer_is_not_shown_for_the_newer_ones_sake() -> None:
     assert [a.text for a in likely_answers(current_first(QUESTION, [older, newer], origin), 0.5)] == ["30"]
 
 
+def test_no_answer_is_likelier_than_one_before_it() -> None:
+    answers = [leave(str(days), f"{days}.txt", confidence=p) for days, p in ((20, 0.5), (21, 0.7), (22, 0.3), (23, 0.4))]
+    assert [a.confidence for a in likely_answers(answers, 0.3)] == [0.5, 0.5, 0.3, 0.3]
+    assert [a.confidence for a in likely_answers(answers, 0.4)] == [0.5, 0.5]
+    older = replace(answers[1], newer="20.txt")
+    assert [a.confidence for a in likely_answers([answers[0], older, *answers[2:]], 0.3)] == [0.5, 0.7, 0.3, 0.3]
+    uncalibrated = [replace(a, confidence=None) for a in answers]
+    assert likely_answers(uncalibrated, 0) == tuple(uncalibrated)
+
+
 REPLY = """from: a@example.org; date: Wed, 01 Jul 2026 09:00:00 +0200
 
 The meeting is at 11:00, not earlier.

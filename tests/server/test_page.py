@@ -153,7 +153,7 @@ def shared_passage(shop: Shop) -> None:
 def several(shop: Shop) -> None:
     water, days = shop.answer("care.md", "cold water"), shop.answer("care.md", "two days")
     spans = [{name: row[name] for name in ("text", "start", "end")} for row in (water, days)]
-    shop.ask({**water, "spans": spans})
+    shop.ask({**water, "spans": spans, "whole_text": "cold water, two days"})
     assert shop.browser.texts("article h2") == ["cold water, two days"]
     assert shop.browser.texts("blockquote mark") == ["cold water", "two days"]
 

@@ -92,6 +92,7 @@ def answer_row(
         "text": words,
         "start": start,
         "end": start + len(words),
+        "whole_text": words,
         "spans": [],
         "confidence": confidence,
         "certainty": "not calibrated" if confidence is None else "sure" if confidence >= 0.7 else "likely",

@@ -37,6 +37,9 @@ def test_how_many_things_a_question_asks_for(question: str, number: int | None) 
         "List the supported formats.",
         "Which of the engines are supported?",
         "Which two options control how often it runs?",
+        "Name the largest rivers of France.",
+        "Please name all its ports",
+        "List everything that it needs",
     ],
 )
 def test_a_plural_or_a_number_asks_for_several(question: str) -> None:
@@ -54,6 +57,9 @@ def test_a_plural_or_a_number_asks_for_several(question: str) -> None:
         "Which ports are faster, those of TLS or SSH?",
         "Who founded the company?",
         "Where are the Olympics held?",
+        "Name the capital.",
+        "Name the capital of the Netherlands",
+        "Name the man who wrote the books",
     ],
 )
 def test_other_questions_ask_for_one(question: str) -> None:
@@ -69,6 +75,11 @@ def test_other_questions_ask_for_one(question: str) -> None:
         ("gmp.c’ and ‘gmp.h’", ["gmp.c", "gmp.h"]),
         ("RIP (v1, v2) and BGP", ["RIP (v1, v2)", "BGP"]),
         ("May 5, 2018 and 1,200", ["May 5, 2018", "1,200"]),
+        ("Bonn, Germany and Nice, France", ["Bonn, Germany", "Nice, France"]),
+        ("Bonn, Germany, Nice, France, and Rome, Italy", ["Bonn, Germany", "Nice, France", "Rome, Italy"]),
+        ("A, b; C, d; E, f", ["A, b", "C, d", "E, f"]),
+        ("A, B, C and D, E", ["A", "B", "C", "D", "E"]),
+        ("A, B", ["A", "B"]),
         ("sandy land", ["sandy land"]),
         ("“TLS”", ["“TLS”"]),
         (" and ", [" and "]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -42,6 +43,13 @@ from oreqa.text.rows import whole_cell
 
 SPANS_TOP_K = 10
 """Spans that are taken from each passage."""
+
+_ASKS_AT_THE_END = re.compile(
+    r"\W*(?:can|will|may|might|do|does|did|has|have|is|are|was|were)\b[^.?!;]*(?<! depend) (?:in|on|at|to|for|from|with|by"
+    r"|of|during|after|before|since|until) (?:which|what) (?!(?:i|it|he|she|we|you|they|is|are|was|were)\b)[\w'’-]+\W*$",
+    re.IGNORECASE,
+)
+"""What looks like a question for yes or no, as "Will Smith starred in which film?"."""
 
 IDENTIFIER_TOP_K, LETTER_TOP_K = 100, 200
 """Passages or sentences among which those that hold a question's identifiers are looked for; and its options of one letter,
@@ -204,7 +212,7 @@ def best_answers(
     )
     replies = []
     for question, scored, ranking, reading in zip(questions, ranked, hits, readings, strict=True):
-        whole = bool(reading.odds) and asks_for_block(question)
+        whole = bool(reading.odds) and asks_for_block(question) and not _ASKS_AT_THE_END.match(question)
         best = scored_blocks(scored, ranking, reading.odds, combination) if whole else scored
         compared = span_answers(best, ranking, max(k, COMPARED_ANSWERS), calibration)
         compared = definitions_first(question, ranking, calibration, compared)

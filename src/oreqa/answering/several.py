@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from oreqa.answer import Answer, Piece
 from oreqa.core import Hit, Range, Span
+from oreqa.text.answers import normalize_answer
 from oreqa.text.several import asked_number, asks_for_several, listed_items
 
 SPANS_MARGIN, NUMBERED_MARGIN = 4.0, 8.0
@@ -44,19 +45,25 @@ def with_several(question: str, answers: Sequence[Answer], hits: Sequence[Hit], 
 
 
 def several_ranges(text: str, best: Range, spans: Sequence[Span], number: int | None) -> list[Range]:
-    """Where all answers stand in a passage's ``text``, in its order: the items of its ``best`` span, and those of the other
-    spans, until there are as many as the question asks for, if it says a ``number``."""
+    """Where all answers stand in a passage's ``text``, in its order, equal ones once: the items of its ``best`` span, and
+    those of the other spans, until there are as many as the question asks for, if it says a ``number``."""
     scores = {(span.start, span.end): span.score for span in sorted(spans, key=lambda span: span.score)}
     lowest = scores.get(best, max(scores.values(), default=0.0)) - (SPANS_MARGIN if number is None else NUMBERED_MARGIN)
-    taken, items = [best], _items(text, best)
+    taken, items = [best], _different(text, _items(text, best))
     for start, end in sorted(scores, key=lambda place: -scores[place]):
         if scores[start, end] < lowest or len(items) >= (number or MOST_SPANS):
             break
         if all(end <= first or last <= start for first, last in taken):
             taken.append((start, end))
-            items += _items(text, (start, end))
+            items = _different(text, [*items, *_items(text, (start, end))])
     return sorted(items[:MOST_SPANS])
 
 
 def _items(text: str, span: Range) -> list[Range]:
     return [(span[0] + start, span[0] + end) for start, end in listed_items(text[slice(*span)])]
+
+
+def _different(text: str, items: Sequence[Range]) -> list[Range]:
+    """The items without those that are equal to one before."""
+    named = {normalize_answer(text[start:end]) or text[start:end]: (start, end) for start, end in reversed(items)}
+    return [item for item in items if item in named.values()]

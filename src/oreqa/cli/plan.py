@@ -65,7 +65,7 @@ def plan(
         say(line)
     if index and costs is capacity.MEASURED:
         said = "as measured on paragraphs, for what a passage of these documents takes tell no fewer than"
-        say(f"{said} {capacity.FEWEST:,}; {index} has {held:,}")
+        say(f"{said} {capacity.FEWEST_TO_TELL:,}; {index} has {held:,}")
 
 
 def _size(number: float) -> str:

@@ -71,7 +71,7 @@ MEASURED = Costs(
 )
 """As benchmarks/speed/capacity.py measured them on paragraphs; results/capacity/costs.json has its figures."""
 
-FEWEST = 500
+FEWEST_TO_TELL = 500
 """Passages that an index must have for its bytes to tell those of a larger one."""
 
 CORE_HOUR = 0.04
@@ -173,15 +173,15 @@ def plan(passages: int, machine: Machine, costs: Costs = MEASURED) -> Plan:
 def costs_of(folder: str | Path) -> tuple[int, Costs]:
     """The number of passages of an index, and the measured costs with what a passage takes there on the disk.
 
-    Longer passages take longer to encode. The costs are the measured ones for fewer than ``FEWEST`` passages, which tell
-    nothing. Raises IndexStateError if there is no index.
+    Longer passages take longer to encode. Fewer than ``FEWEST_TO_TELL`` tell nothing, and the costs are the measured ones.
+    Raises IndexStateError if there is no index.
     """
     generation = require_generation(as_index_folder(folder))
     with closing(open_documents(generation)) as database:
         of_passages = "SELECT COUNT(*) FROM sentences WHERE passage IN (SELECT id FROM passages)"
         query = f"SELECT COUNT(*), AVG(LENGTH(text)), ({of_passages}) FROM passages"
         passages, characters, sentences = database.execute(query).fetchone()
-    if passages < FEWEST:
+    if passages < FEWEST_TO_TELL:
         return passages, MEASURED
     sizes: Counter[str] = Counter()
     for name, row in read_manifest(generation).items():

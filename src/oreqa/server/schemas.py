@@ -136,6 +136,7 @@ class AnswerRow(EvidenceRow):
     text: str
     start: int
     end: int
+    whole_text: Annotated[str, Field(description="what to show: all spans with commas, or the text where there are none")]
     spans: list[StretchRow]
     confidence: float | None
     certainty: Literal["sure", "likely", "weak", "computed", "set by you", "not calibrated"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from itertools import pairwise
 
 from oreqa.core import Range
 
@@ -27,7 +29,9 @@ _NO_OBJECT = r"(?! (?:the|a|an|is|has|it|its|his|her|their|my|your|up|out)\b)"
 _SEVERAL = re.compile(
     rf"\b(?:which|what)(?: (?!{_VERB})[\w'-]+){{0,2}} (?!{_VERB}){_PLURAL}{_NO_OBJECT}"
     r"|\b(?:who|what|which) (?:all|are|were)\b|\b(?:which|what) of the .{1,40} (?:are|were|have|do|did)\b"
-    rf"|\bnames of (?:the |all )?(?:[\w'-]+ ){{0,2}}?{_PLURAL}|^(?:name|list)\b(?! of\b)",
+    rf"|\bnames of (?:the |all )?(?:[\w'-]+ ){{0,2}}?{_PLURAL}"
+    rf"|^\W*(?:please )?(?:name|list)\b(?: (?!(?:of|in|for|that|which|who|where)\b)[\w'-]+){{0,3}}? {_PLURAL}"
+    r"|^\W*(?:please )?list\b(?! of\b)",
     re.IGNORECASE,
 )
 _SINGLE = re.compile(
@@ -80,12 +84,29 @@ def listed_items(text: str) -> list[Range]:
         >>> text = "TLS, SSH and QUIC"
         >>> [text[start:end] for start, end in listed_items(text)]
         ['TLS', 'SSH', 'QUIC']
+        >>> text = "Bonn, Germany and Nice, France"
+        >>> [text[start:end] for start, end in listed_items(text)]
+        ['Bonn, Germany', 'Nice, France']
     """
-    gaps = [match.span() for match in _BETWEEN.finditer(text) if match["gap"]]
+    gaps = [match.span() for match in _between_items(text)]
     places = [0, *(place for gap in gaps for place in gap), len(text)]
     ranges = [_without_quotes(text, *item) for item in zip(places[::2], places[1::2], strict=True)] if gaps else []
     items = [(start, end) for start, end in ranges if start < end] or [(0, len(text))]
     return [(mark.end() if (mark := _LIST_MARK.match(text, *item)) else item[0], item[1]) for item in items]
+
+
+def _between_items(text: str) -> Iterator[re.Match[str]]:
+    """What stands between the items of a text. Where commas follow the last conjunction, items have as many inside: "Bonn,
+    Germany and Nice, France" are two."""
+    gaps = [match for match in _BETWEEN.finditer(text) if match["gap"]]
+    apart = [number for number, match in enumerate(gaps) if match["gap"].strip() != ","]
+    ends = [-1, *apart, len(gaps)]
+    parts = len(gaps) - ends[-2] if apart else 1
+    if any((end - start) % parts for start, end in pairwise(ends)):
+        parts = 1
+    for start, end in pairwise(ends):
+        yield from gaps[start + parts : end : parts]
+        yield from gaps[end : end + 1]
 
 
 def _without_quotes(text: str, start: int, end: int) -> Range:

@@ -45,8 +45,8 @@ export const percent = (share) => `${Math.floor(100 * share + 1e-9)}%`;
 
 export const certainty = ({ certainty: word, confidence }) => (confidence == null ? word : `${word}, ${percent(confidence)}`);
 
-export const said = ({ form, block, spans, text }) =>
-	(form === "block" ? block.pieces : spans).map((row) => row.text).join(form === "block" ? "\n" : ", ") || text;
+export const said = ({ form, block, whole_text: text }) =>
+	form === "block" ? block.pieces.map((row) => row.text).join("\n") : text;
 
 export const sentenceCase = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");
 
