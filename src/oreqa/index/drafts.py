@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 
 from oreqa.arrays import Ids
-from oreqa.index.generations import CHANGES, DOCUMENTS, link_file, read_manifest
+from oreqa.index.generations import CHANGES, DOCUMENTS, link_file, need_sound, read_manifest
 from oreqa.index.schema import NUMBERED, create_tables, is_shared, show_as_one
-from oreqa.index.soundness import need_sound
 from oreqa.index.store import connect_draft, note_removed, open_documents, open_draft, transaction, unchanging
 
 _SHARE = 8

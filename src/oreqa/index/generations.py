@@ -16,7 +16,7 @@ import re
 import shlex
 import shutil
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -147,6 +147,15 @@ def damaged_files(generation: Path, whole: bool = True) -> list[str]:
         with suppress(OSError):
             (generation / DAMAGED).touch()
     return damaged
+
+
+def need_sound(generation: Path, names: Iterable[str]) -> None:
+    """Compare files with their checksums. Raises IndexStateError that names a damaged one; the next update will mend it."""
+    rows = read_manifest(generation)
+    for name in names:
+        if not has_checksum(generation / name, rows[name]):
+            damaged_files(generation)
+            raise IndexStateError(damage_message(generation / name))
 
 
 def has_checksum(path: Path, row: Mapping[str, Any], whole: bool = True) -> bool:

@@ -23,11 +23,12 @@ from oreqa.index.encodings import Encodings, Published
 from oreqa.index.engines.milvus import MilvusEngine
 from oreqa.index.engines.milvus_client import server_uri
 from oreqa.index.engines.milvus_writing import write_rows
-from oreqa.index.generations import CHANGES, DOCUMENTS, link_file, read_manifest
+from oreqa.index.generations import CHANGES, DOCUMENTS, link_file, need_sound, read_manifest
 from oreqa.index.lexical import words
 from oreqa.index.postings import Postings, live_words, postings_of
 from oreqa.index.schema import is_shared
 from oreqa.index.segments import (
+    BITS,
     Segment,
     first_to_merge,
     link_segment,
@@ -35,7 +36,6 @@ from oreqa.index.segments import (
     segment_of,
     write_segment,
 )
-from oreqa.index.soundness import need_sound
 from oreqa.index.store import chunks, read_setting, read_settings, transaction, write_setting
 from oreqa.index.terms import Terms, drop_unused_terms, write_compounds
 from oreqa.models.names import FITTED
@@ -76,7 +76,7 @@ def build_search_files(
         _write_to_milvus(database, folder, server_uri(engine), encodings, encode, before.milvus if before else None)
         return {}
     old = list(_kept_of(before, database)) if before else []
-    names = [] if before is None else list(read_manifest(before.generation))
+    names = [] if before is None else [name for name in read_manifest(before.generation) if not name.endswith(BITS)]
 
     def merged(parts: Sequence[Segment]) -> Segment:
         """Several segments as one; those that were published are compared with their checksums, and must be sound."""

@@ -9,21 +9,25 @@ one of which less than half counts is written anew without the rest.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oreqa.arrays import Floats, Ids, Ints, Rows, check_whole, mapped_array
+from oreqa.arrays import Ids, Ints, Rows, check_whole, mapped_array
 from oreqa.core import UNITS, Unit
-from oreqa.index.codes import Codes, inner_products, mapped_codes
-from oreqa.index.generations import link_file, read_manifest
+from oreqa.index.bits import Bits, bits_of, mapped_bits, searched_by_bits
+from oreqa.index.codes import Codes, mapped_codes
+from oreqa.index.generations import link_file, need_sound, read_manifest
 from oreqa.index.postings import LivePostings, Postings, joined, mapped_postings, write_postings
 
 DEAD = "dead.npy"
-"""The rows of the passages of a segment that count no longer: the one file that is not shared between generations."""
+"""The rows of the passages of a segment that count no longer: the one file that generations never share."""
+
+BITS = "passages.bits.npy"
+"""The bits of the passages' vectors, of a large segment."""
 
 FIRST_TIER, RATIO = 256, 4
 """Segments are of one size up to so many passages, then up to so many times as many, and so on; so many become one."""
@@ -31,7 +35,10 @@ FIRST_TIER, RATIO = 256, 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Segment:
-    """An open segment. ``sentence_rows`` are the rows of the sentences' passages in it, dead ones included."""
+    """An open segment. ``sentence_rows`` are the rows of the sentences' passages in it, dead ones included.
+
+    A large one that was written has the ``bits`` of its passages' vectors.
+    """
 
     name: str
     passage_ids: Ids
@@ -39,6 +46,7 @@ class Segment:
     sentence_rows: Ints
     vectors: Mapping[Unit, Codes]
     words: Mapping[Unit, LivePostings]
+    bits: Bits | None = None
 
     def __len__(self) -> int:
         """The number of its passages that count."""
@@ -78,28 +86,30 @@ class Segment:
         gone[dead] = True
         of_units: dict[Unit, Rows] = {"passage": dead, "sentence": np.flatnonzero(gone[self.sentence_rows])}
         parts = {unit: LivePostings.of(self.words[unit].postings, rows) for unit, rows in of_units.items()}
-        return Segment(self.name, self.passage_ids, self.sentence_ids, self.sentence_rows, self.vectors, parts)
+        return replace(self, words=parts)
 
 
 def open_segments(generation: Path, damaged: Collection[str] = ()) -> list[Segment]:
     """The segments that a generation's manifest names, in the order of their passages, mapped into memory.
 
-    Those with ``damaged`` files are left out. What else lies in the folder is left alone. Raises IndexStateError or OSError
-    if a segment is being removed.
+    Those with ``damaged`` files are left out, or have no bits if these alone are damaged. What else lies in the folder is
+    left alone. Raises IndexStateError or OSError if a segment is being removed.
     """
     files = read_manifest(generation)
-    left_out = {name.partition("/")[0] for name in damaged}
+    left_out = {name.partition("/")[0] for name in damaged if not name.endswith(f"/{BITS}")}
     names = sorted({name.partition("/")[0] for name in files if "/" in name} - left_out)
-    return [_open(generation / name, f"{name}/{DEAD}" in files) for name in names]
+    sound = files.keys() - damaged
+    return [_open(generation / name, f"{name}/{DEAD}" in files, f"{name}/{BITS}" in sound) for name in names]
 
 
-def _open(folder: Path, has_dead: bool) -> Segment:
+def _open(folder: Path, has_dead: bool, has_bits: bool) -> Segment:
     names = ("passage_ids", "sentence_ids", "sentence_rows")
     ids, sentences, owners = (mapped_array(folder / f"{name}.npy") for name in names)
     counts: dict[Unit, int] = {"passage": len(ids), "sentence": len(sentences)}
     vectors = {unit: mapped_codes(folder / f"{unit}s.npy", counts[unit]) for unit in UNITS}
     words = {unit: LivePostings.of(mapped_postings(folder / f"{unit}s.words.npy", counts[unit])) for unit in UNITS}
-    segment = Segment(folder.name, ids, sentences, owners, vectors, words)
+    bits = mapped_bits(folder / BITS, vectors["passage"]) if has_bits else None
+    segment = Segment(folder.name, ids, sentences, owners, vectors, words, bits)
     return segment.without(np.load(folder / DEAD)) if has_dead else segment
 
 
@@ -126,8 +136,8 @@ def write_segment(segment: Segment, folder: Path, same: Path | None = None) -> d
         assert same is not None
         link_file(same.parent / theirs, folder / name)
     for name, array in (arrays if same else {**arrays, **others}).items():
-        np.save(folder / segment.name / f"{name}.npy", array)
-        check_whole(folder / segment.name / f"{name}.npy")
+        _save(folder / segment.name / f"{name}.npy", array)
+    _write_bits(segment, folder)
     for unit in UNITS:
         write_postings(segment.words[unit].postings, folder / segment.name / f"{unit}s.words.npy")
     return shared
@@ -136,16 +146,29 @@ def write_segment(segment: Segment, folder: Path, same: Path | None = None) -> d
 def link_segment(segment: Segment, before: Path, folder: Path) -> list[str]:
     """Share the files of a segment of the generation ``before``, and write which of its passages count no longer.
 
-    Returns the names of the shared files in the generation.
+    A large one that has no bits gets them. Returns the names of the shared files in the generation.
     """
-    dead_name = f"{segment.name}/{DEAD}"
-    shared = [name for name in read_manifest(before) if name.startswith(f"{segment.name}/") and name != dead_name]
+    not_shared = {DEAD} if segment.bits is not None else {DEAD, BITS}
+    of_segment = [name for name in read_manifest(before) if name.startswith(f"{segment.name}/")]
+    shared = [name for name in of_segment if Path(name).name not in not_shared]
     for name in shared:
         link_file(before / name, folder / name)
     if len(dead := segment.words["passage"].dead):
-        np.save(folder / dead_name, dead)
-        check_whole(folder / dead_name)
+        _save(folder / segment.name / DEAD, dead)
+    if segment.bits is None and searched_by_bits(segment.vectors["passage"]):
+        need_sound(before, [f"{segment.name}/passages.npy"])
+        _write_bits(segment, folder)
     return shared
+
+
+def _write_bits(segment: Segment, folder: Path) -> None:
+    if searched_by_bits(segment.vectors["passage"]):
+        _save(folder / segment.name / BITS, bits_of(segment.vectors["passage"]))
+
+
+def _save(path: Path, array: NDArray[Any]) -> None:
+    np.save(path, array)
+    check_whole(path)
 
 
 def merge_segments(segments: Sequence[Segment]) -> Segment:
@@ -179,30 +202,3 @@ def first_to_merge(sizes: Sequence[int]) -> int:
         if limit >= max(sizes, default=0):
             return len(sizes)
         below, limit = limit, limit * RATIO
-
-
-class StackedCodes:
-    """The codes of what counts in several segments, as one array of ``[vectors]``."""
-
-    def __init__(self, segments: Sequence[Segment], unit: Unit) -> None:
-        self._parts = [(segment.vectors[unit], segment.words[unit]) for segment in segments]
-        self._starts = np.cumsum([0, *(len(part) for _, part in self._parts)])
-
-    def __len__(self) -> int:
-        return int(self._starts[-1])
-
-    def take(self, rows: Rows) -> Codes:
-        """The codes in some rows."""
-        (first, _), *_ = self._parts
-        taken = np.empty(len(rows), first.dtype)
-        owners = np.searchsorted(self._starts, rows, "right") - 1
-        for number in np.unique(owners).tolist():
-            codes, part = self._parts[number]
-            of_part = owners == number
-            taken[of_part] = codes[part.rows(rows[of_part] - self._starts[number])]
-        return taken
-
-    def inner_products(self, questions: Floats) -> Floats:
-        """The inner product of every question and every vector: ``[questions, vectors]``."""
-        products = [(inner_products(questions, codes), part) for codes, part in self._parts]
-        return np.concatenate([of_part[:, part.live] if len(part.dead) else of_part for of_part, part in products], axis=1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 from oreqa.errors import IndexStateError
@@ -32,15 +31,6 @@ def damaged_before_update(generation: Path) -> list[str]:
     is_quick = sum(row["bytes"] for row in rows.values()) <= QUICK or (generation / DAMAGED).exists()
     damaged = damaged_files(generation, whole=is_quick)
     return damaged or [name for name in (CHANGES,) if name in rows and not has_checksum(generation / name, rows[name])]
-
-
-def need_sound(generation: Path, names: Iterable[str]) -> None:
-    """Compare files with their checksums. Raises IndexStateError that names a damaged one; the next update will mend it."""
-    rows = read_manifest(generation)
-    for name in names:
-        if not has_checksum(generation / name, rows[name]):
-            damaged_files(generation)
-            raise IndexStateError(damage_message(generation / name))
 
 
 def check_index(folder: Path) -> list[str]:

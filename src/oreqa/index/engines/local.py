@@ -8,13 +8,14 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from oreqa.arrays import Flags, Floats, Ids, Ints, Rows
+from oreqa.arrays import Floats, Ids, Ints, Rows
 from oreqa.core import UNITS
-from oreqa.index.best import best_sentences
 from oreqa.index.bm25 import BM25_PARAMETERS, Bm25
 from oreqa.index.codes import Codes, inner_products
-from oreqa.index.engines.engine import BLOCK_SCORES, Scorable
-from oreqa.index.segments import Segment, StackedCodes
+from oreqa.index.engines.engine import Scorable
+from oreqa.index.nearest import NearestPassages
+from oreqa.index.segments import Segment
+from oreqa.index.stacked import StackedCodes
 
 T = TypeVar("T", bound=np.generic)
 
@@ -34,6 +35,7 @@ class LocalEngine:
         self.words = {
             unit: Bm25([segment.words[unit] for segment in segments], *BM25_PARAMETERS[unit], compounds) for unit in held
         }
+        self._nearest = NearestPassages(segments, doubt)
         of_sentences = _together(owners, np.int32)
         self._every = Scorable(ids["passage"], ids["sentence"], of_sentences, self._vectors, self.words, doubt)
 
@@ -55,17 +57,12 @@ class LocalEngine:
     ) -> Iterator[Scorable]:
         """As the protocol says."""
         flags = None if allowed is None else np.isin(self._every.passage_ids, allowed)
-        near = [] if vectors is None else [_best(products, flags, count) for products in self._products(vectors)]
+        near = [] if vectors is None else list(self._nearest.best(vectors, count, flags))
         for number in range(len(words if vectors is None else vectors)):  # type: ignore[arg-type]
             best = [near[number]] if near else []
             if words is not None:
                 best.append(self.words["passage"].best(words[number], count, flags))
             yield self._part(np.unique(np.concatenate(best)))
-
-    def _products(self, questions: Floats) -> Iterator[Floats]:
-        size = max(1, BLOCK_SCORES // self.counts["passage"])
-        for begin in range(0, len(questions), size):
-            yield from self._vectors["passage"].inner_products(questions[begin : begin + size])
 
     def _part(self, passages: Rows) -> Scorable:
         """The passages in these rows, rising."""
@@ -104,13 +101,6 @@ class _SomeWords:
 
     def scores(self, numbers: Ints) -> Floats:
         return self._held.scores_of(numbers, self._rows)
-
-
-def _best(values: Floats, flags: Flags | None, count: int) -> Rows:
-    """The rows of the best passages, of those whose flag is set."""
-    if np.isnan(values).any():
-        raise ValueError("a score is not a number")
-    return best_sentences(values if flags is None else np.where(flags, values, -np.inf), count)
 
 
 def _together(arrays: Sequence[NDArray[T]], kind: type[T]) -> NDArray[T]:

@@ -23,7 +23,8 @@ from oreqa.index.engines.engine import Scorable
 from oreqa.index.engines.milvus_client import connect, missing_collection, named_errors
 from oreqa.index.engines.milvus_rows import SCORED, segment_of_rows
 from oreqa.index.generations import newest_generation
-from oreqa.index.segments import Segment, StackedCodes
+from oreqa.index.segments import Segment
+from oreqa.index.stacked import StackedCodes
 
 STATE, COUNTS, DEAD_IDS = "engine.json", "counts.npy", "dead-ids.npy"
 """The files of a generation whose passages Milvus holds: the collection and numbers, texts with each word, and dead rows."""

@@ -1,0 +1,40 @@
+"""The vectors of several segments, as one array."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from oreqa.arrays import Floats, Rows
+from oreqa.core import Unit
+from oreqa.index.codes import Codes, inner_products
+from oreqa.index.segments import Segment
+
+
+class StackedCodes:
+    """The codes of what counts in several segments, as one array of ``[vectors]``."""
+
+    def __init__(self, segments: Sequence[Segment], unit: Unit) -> None:
+        self._parts = [(segment.vectors[unit], segment.words[unit]) for segment in segments]
+        self._starts = np.cumsum([0, *(len(part) for _, part in self._parts)])
+
+    def __len__(self) -> int:
+        return int(self._starts[-1])
+
+    def take(self, rows: Rows) -> Codes:
+        """The codes in some rows."""
+        (first, _), *_ = self._parts
+        taken = np.empty(len(rows), first.dtype)
+        owners = np.searchsorted(self._starts, rows, "right") - 1
+        for number in np.unique(owners).tolist():
+            codes, part = self._parts[number]
+            of_part = owners == number
+            taken[of_part] = codes[part.rows(rows[of_part] - self._starts[number])]
+        return taken
+
+    def inner_products(self, questions: Floats) -> Floats:
+        """The inner product of every question and every vector: ``[questions, vectors]``."""
+        products = [(inner_products(questions, codes), part) for codes, part in self._parts]
+        counting = [of_part[:, part.live] if len(part.dead) else of_part for of_part, part in products]
+        return np.concatenate([np.zeros((len(questions), 0), np.float32), *counting], axis=1)
