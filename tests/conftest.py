@@ -9,11 +9,13 @@ import runpy
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 import huggingface_hub
 import huggingface_hub.constants  # tests change it before anything has loaded it
 import pytest
+import typer.testing
 from hub_server import Hub, serve_hub
 from tiny_models import make_fitted, make_generator, make_head, make_model
 
@@ -28,6 +30,9 @@ os.fsync = os.fstat  # type: ignore[assignment]
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # as many processes as cores: threads of their own would wait for each other
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# The command line is built once for all the commands that a process of the tests runs.
+typer.testing._get_command = lru_cache(maxsize=1)(typer.main.get_command)
 
 # No process of the tests may leave the machine: each one watches itself, commands and workers that they start, too.
 WATCHED = Path(__file__).parent / "support" / "watched"

@@ -69,7 +69,7 @@ def test_an_index_keeps_the_commit_of_its_model(
 ) -> None:
     commit = hub.add(NAME, tiny)
     made = run("index", library, "--index", "kb", "--model", NAME)
-    assert (made.exit_code, made.stderr) == (0, "")
+    assert made.exit_code == 0, made.stderr
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     with Index.open("kb") as index:
         assert index.snapshot().settings.model == f"{NAME}@{commit}"
