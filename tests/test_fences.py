@@ -67,7 +67,11 @@ NOT_RUN = {
         "oreqa copy kb served --engine milvus:http://127.0.0.1:19530",
         "oreqa copy served kb-2",
     ),
-    "needs a Ray cluster": ("oreqa index /shared/docs --index /shared/kb --cluster ray-head:6379",),
+    "needs a Ray cluster": (
+        "oreqa index /shared/docs --index /shared/kb --cluster ray-head:6379",
+        "oreqa adapt --index sample",
+        "oreqa index /shared/docs --index /shared/kb --model /shared/sample/adapted/1/encoder --cluster ray-head:6379",
+    ),
     "needs Slurm": (
         'sbatch --wait --array=1-32 --wrap \'oreqa index "$(sed -n ${SLURM_ARRAY_TASK_ID}p folders.txt)" '
         "--index shards/$SLURM_ARRAY_TASK_ID'",

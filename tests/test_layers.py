@@ -16,6 +16,7 @@ LAYERS = [
     {"arrays", "core", "defaults", "errors", "lazy", "visible"},
     {"as_json", "atomic", "notebook", "paths"},
     {"answer", "arguments", "files", "locks", "progress", "processes", "provenance"},
+    {"parts"},
     {"text"},
     {"corpus"},
     {"datasets"},

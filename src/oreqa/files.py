@@ -182,7 +182,9 @@ def resume_rows(
     """
     if path.is_symlink() or (path.exists() and not path.is_file()):
         remove(path)  # a link or a FIFO of this name is not ours
-    rows = _rows_done(path, fingerprint)
+    rows, end = kept_rows(path, fingerprint)
+    if path.is_file():
+        os.truncate(path, end)
     advance(len(rows))
     for begin in range(len(rows), total, step):
         new_rows = make(begin, min(total, begin + step))
@@ -193,21 +195,20 @@ def resume_rows(
     return rows
 
 
-def _rows_done(path: Path, fingerprint: str) -> list[dict[str, Any]]:
-    """The rows of an unfinished file that can be used; what comes after them is cut off."""
+def kept_rows(path: Path, fingerprint: str) -> tuple[list[dict[str, Any]], int]:
+    """The rows of an unfinished file that can be used, and the byte at which they end."""
     rows: list[dict[str, Any]] = []
     if not path.is_file():
-        return rows
-    with path.open("r+b") as stream:
-        end = 0
+        return rows, 0
+    end = 0
+    with path.open("rb") as stream:
         for sealed in stream:
             digest, _, line = sealed.partition(b" ")
             if not line.endswith(b"\n") or digest != _row_hash(fingerprint, len(rows), line):
                 break
             rows.append(json.loads(line))
             end += len(sealed)
-        stream.truncate(end)
-    return rows
+    return rows, end
 
 
 def _row_hash(fingerprint: str, number: int, line: bytes) -> bytes:

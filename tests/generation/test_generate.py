@@ -154,6 +154,48 @@ def test_an_interrupted_run_ends_as_an_uninterrupted_one(
     assert not partial.exists()
 
 
+def test_parts_are_gathered_into_the_file_of_a_single_run(
+    kb: Path, tiny_generator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One part was killed, and never began again: the last run makes what is missing of it."""
+    monkeypatch.setattr(generate, "BLOCK", 2)
+    settings: dict[str, Any] = {"index": kb, "generator": tiny_generator, "answers": 2, "round_trip": 0}
+    passages = generate_questions(tmp_path / "whole.jsonl", **settings).passages
+    reports = [generate_questions(tmp_path / "q.jsonl", **settings, part=f"{number}/3") for number in (1, 2, 3)]
+    assert sum(report.passages for report in reports) == passages
+    assert not (tmp_path / "q.jsonl").exists()
+    killed = tmp_path / ".q.jsonl.partial-2-of-3"
+    lines = killed.read_bytes().splitlines(keepends=True)
+    killed.write_bytes(b"".join(lines[:-1]) + lines[-1][:-5])
+    asked: list[int] = []
+    rows = generate._Asker.rows
+
+    def note(self: Any, first: int, last: int) -> list[dict[str, Any]]:
+        asked.extend(range(first, last))
+        return rows(self, first, last)
+
+    monkeypatch.setattr(generate._Asker, "rows", note)
+    generate_questions(tmp_path / "q.jsonl", **settings)
+    assert 0 < len(asked) <= 2
+    assert (tmp_path / "q.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+    assert not list(tmp_path.glob(".q.jsonl*"))
+
+
+@pytest.mark.parametrize("part", ["0/3", "4/3", "3", "a/b", "1/-1", 2])
+def test_what_is_no_part(kb: Path, tiny_generator: Path, tmp_path: Path, part: Any) -> None:
+    with pytest.raises(InputError, match=r"^the part is .*; the third of eight is written 3/8$"):
+        generate_questions(tmp_path / "q.jsonl", index=kb, generator=tiny_generator, part=part)
+
+
+def test_the_command_of_a_part(kb: Path, tiny_generator: Path, tmp_path: Path) -> None:
+    out = str(tmp_path / "q.jsonl")
+    arguments = ["--index", str(kb), "--generator", str(tiny_generator), "--round-trip", "0", "--out", out]
+    result = CliRunner().invoke(app, ["generate", *arguments, "--part", "1/1"])
+    assert re.search(r"^part 1/1: \d+ passages asked about; when all parts are done, run it without --part$", result.stdout)
+    assert CliRunner().invoke(app, ["generate", *arguments]).exit_code == 0
+    assert rows_of(tmp_path / "q.jsonl")
+
+
 @pytest.mark.slow
 def test_the_round_trip_and_the_classifier_judge(
     kb: Path, tiny_generator: Path, tiny_reader: Path, tiny_classifier: Path, tmp_path: Path
@@ -258,7 +300,7 @@ def test_rows_of_other_settings_are_not_used(
         fingerprints.append(fingerprint)
         return []
 
-    monkeypatch.setattr(generate, "resume_rows", resume)
+    monkeypatch.setattr(generate, "gathered_rows", resume)
     generate_questions(tmp_path / "a.jsonl", **settings)
     if change.get("generator"):
         change = {"generator": tmp_path / "generator"}

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from oreqa.index.passages import index_passages
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
 from oreqa.mining import silver as mining
-from oreqa.mining.silver import MinedQuestion, score_silver, task_questions
+from oreqa.mining.silver import MinedQuestion, mine_silver, score_silver, task_questions
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 
 
@@ -55,6 +56,23 @@ def test_silver_goes_on_after_an_interruption(
         where = [rank for rank, text in enumerate(retrieved, 1) if text == pair.positive.answer]
         assert pair.rank in where or (pair.rank is None and pair.source == "gold" and not where)
     assert {pair.rank is None for pair in pairs if pair.source == "gold"} == {True, False}
+
+
+def test_parts_are_gathered_into_the_file_of_a_single_run(
+    squad_file: Path, mined_index: Index, tiny_classifier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mining, "SCORED_TOGETHER", 4)
+    texts = [question.text for question in task_questions(load_task(squad_file))]
+    settings: dict[str, Any] = {"questions": texts, "index": tmp_path / "index", "classifier": tiny_classifier}
+    whole = mine_silver(tmp_path / "whole.jsonl", **settings, min_probability=0.1)
+    parts = [mine_silver(tmp_path / "s.jsonl", **settings, min_probability=0.1, part=f"{n}/2") for n in (1, 2)]
+    assert sum(part.questions for part in parts) == whole.questions == len(texts)
+    assert [row for part in parts for row in part.rows] == whole.rows
+    assert not (tmp_path / "s.jsonl").exists()
+    monkeypatch.setattr(CrossEncoder, "score", None)  # nothing is scored again
+    mine_silver(tmp_path / "s.jsonl", **settings, min_probability=0.1)
+    assert (tmp_path / "s.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+    assert not list(tmp_path.glob(".s.jsonl*"))
 
 
 def test_only_probable_pairs_are_kept_and_none_that_is_gold(
@@ -130,7 +148,7 @@ def test_silver_begins_anew_with_other_weights_and_in_another_precision(
         fingerprints.append(fingerprint)
         return []
 
-    monkeypatch.setattr(mining, "resume_rows", keep)
+    monkeypatch.setattr(mining, "gathered_rows", keep)
     classifier = CrossEncoder(tiny_classifier)
     weights = dict(mined_index.weights("sentence"))
     others = {name: weight + 1 for name, weight in weights.items()}

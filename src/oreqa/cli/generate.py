@@ -38,16 +38,24 @@ if TYPE_CHECKING:
     ],
     draw=Annotated[int | None, data_option(metavar="N", min=1, help="How many passages to draw.", show_default="all")],
 )
-def generate(written: GenerationReport, out: Path, draw: int | None, as_json: bool) -> None:
+def generate(written: GenerationReport, out: Path, draw: int | None, part: str | None, as_json: bool) -> None:
     """Make questions with answers from documents, as training data that people can read and edit.
 
     The generator writes a question about each likely answer span. A question is kept if the reader
     finds its answer again among all documents. An interrupted run resumes when it is started again.
+    Several machines can share the work by parts: a run without --part gathers what they have made.
 
     [bold]oreqa generate --index kb --out questions.jsonl[/bold]
     """
     from oreqa.generation.filters import REASONS
 
+    if part is not None:
+        if as_json:
+            print_json(asdict(written))
+        else:
+            passages = counted(written.passages, "passage")
+            say(f"part {part}: {passages} asked about; when all parts are done, run it without --part")
+        return
     if not written.questions:
         raise OreqaError(f"no question was kept, so {out} was not written: {_reason(written, draw)}")
     if as_json:

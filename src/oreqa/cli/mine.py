@@ -47,15 +47,18 @@ def negatives(pairs: Sequence[Pair], out: Path, as_json: bool) -> None:
     questions=Option.read_questions,
     k=Annotated[int, number_option("-k", max=1000, help="Sentences retrieved for each question.")],
 )
-def silver(mined: SilverPairs, min_probability: float, out: Path, as_json: bool) -> None:
+def silver(mined: SilverPairs, min_probability: float, out: Path, part: str | None, as_json: bool) -> None:
     """Find unlabelled answers: retrieved sentences that a classifier accepts, as more pairs to train on.
 
     Works on questions with answers (--data), which are kept as they are, and on questions without (--questions and
-    --index). The file can be read and edited. An interrupted run resumes when started again.
+    --index). The file can be read and edited. An interrupted run resumes when started again, and a run
+    without --part gathers the parts that several machines have made.
 
     [bold]oreqa mine silver --data train.json --classifier runs/classifier --out runs/silver.jsonl[/bold]
     """
-    if as_json:
+    if part is not None and not as_json:
+        say(f"part {part}: {mined.questions:,} questions; when all parts are done, run it without --part")
+    elif as_json:
         counts = {source: len(mined.of_source(source)) for source in ("gold", "silver")}
         print_json({"questions": mined.questions, **counts, "out": str(out)})
     else:

@@ -252,6 +252,9 @@ class Option:
     split = Annotated[str, data_option(metavar="NAME", help="Name of the judged questions of a BEIR folder.")]
     held_out = Annotated[bool, data_option("--held-out", help="Only the tenth of the articles that training holds out.")]
     draw = Annotated[int | None, data_option(metavar="N", min=1, help="How many questions to draw.", show_default="all")]
+    part = Annotated[
+        str | None, data_option(metavar="I/N", help="Make one of N parts; a run without it gathers all.", show_default="all")
+    ]
     seed = Annotated[int, data_option(metavar="N", min=0, help="Seed of the random draw.")]
     optional_index = Annotated[
         Path | None, _index_option(metavar="DIR", callback=_index_without_data, help="The index's folder.")

@@ -18,7 +18,7 @@ from oreqa.datasets.pairs import SILVER, Candidate, Pair, pair_row, sentence_can
 from oreqa.datasets.paragraphs import Gold, Paragraph, Question, save_squad
 from oreqa.errors import InputError
 from oreqa.files import need_writable, write_jsonl
-from oreqa.paths import partial_file
+from oreqa.parts import drop_unfinished
 from oreqa.text.answers import normalize_answer
 
 
@@ -63,7 +63,7 @@ def check_out(out: Path) -> Path:
     if out.suffix not in (".jsonl", ".json"):
         raise InputError(f"{out}: name a file ending in .jsonl for pairs, or in .json for the SQuAD format")
     if out.exists():
-        partial_file(out).unlink(missing_ok=True)  # of a run that was killed when all but this was done
+        drop_unfinished(out)  # of a run that was killed when all but this was done
         raise InputError(f"{out}: it exists already; name another file, or delete this one to generate anew")
     need_writable(out, str(out))
     return out

@@ -15,7 +15,6 @@ from oreqa.core import Passage
 from oreqa.corpus.splitter import passage_head
 from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_GENERATOR, DEFAULT_READER
 from oreqa.errors import InputError
-from oreqa.files import resume_rows
 from oreqa.generation.candidates import MIN_WORDS, Entities, answer_candidates, is_askable, prose_ranges, sentence_ranges
 from oreqa.generation.drafts import Draft, check_out, drop_repeated, write_questions
 from oreqa.generation.filters import REASONS, Filters
@@ -29,7 +28,7 @@ from oreqa.models.generator.inputs import mark_answer
 from oreqa.models.graph.precision import used_precision
 from oreqa.models.names import CLASSIFIER
 from oreqa.models.reader.reader import Reader
-from oreqa.paths import partial_file
+from oreqa.parts import WorkPart, as_part, drop_unfinished, gathered_rows, part_rows
 from oreqa.progress import Progress, no_progress, show
 from oreqa.provenance import fingerprint
 
@@ -85,6 +84,7 @@ def generate_questions(
     seed: int = 0,
     model: str | Path | None = None,
     device: str = "cpu",
+    part: str | None = None,
     progress: Progress = no_progress,
 ) -> GenerationReport:
     """Write questions about documents to ``out``, each with its answer, as pairs (.jsonl) or in the SQuAD format (.json).
@@ -101,11 +101,14 @@ def generate_questions(
     question; and those to whose sentence the ``classifier`` gives less than ``min_probability``. At 0 these two models are
     not loaded.
 
-    An interrupted run resumes when it is started again. Raises InputError for an ``out`` that exists, for arguments that do
+    An interrupted run resumes when it is started again. Several processes can share the work: each makes a ``part`` of it,
+    as ``3/8``, and writes no ``out`` yet; a run without one gathers what they have asked, and asks what is missing. The file
+    is that of a single run. Raises InputError for an ``out`` that exists, for arguments that do
     not fit together and for data that cannot be read, ModelError for a model that cannot be loaded.
     """
     out = check_out(as_path(out, "out"))
     begin, answers = perf_counter(), count(answers, "the number of answers")
+    chosen = as_part(part)
     draw, seed = None if draw is None else count(draw, "the number of passages"), count(seed, "seed", 0)
     round_trip, min_probability = share(round_trip, "round_trip"), share(min_probability, "min_probability")
     decoding = as_decoding(decoding, seed)
@@ -139,19 +142,20 @@ def generate_questions(
             used_precision(device, "encoder", "reader"),
         ]
         asker = _Asker(passages, question_generator, decoding, styles, answers, *span_models, filters)
-        asking, partial = perf_counter(), partial_file(out)
-        with show(progress, "asking about passages", len(passages)) as advance:
-            rows = resume_rows(partial, fingerprint(settings), len(passages), BLOCK, asker.rows, advance)
+        asking = perf_counter()
+        first, last = (chosen or WorkPart(1, 1)).span(len(passages), BLOCK)
+        with show(progress, "asking about passages", last - first) as advance:
+            work = fingerprint(settings), len(passages), BLOCK, asker.rows, advance
+            rows = part_rows(out, chosen, *work) if chosen else gathered_rows(out, *work)
         asked_seconds = perf_counter() - asking
-    drafts = drop_repeated([Draft(number, **fields) for number, row in enumerate(rows) for fields in row["questions"]])
+    drafts = drop_repeated([Draft(place, **fields) for place, row in enumerate(rows, first) for fields in row["questions"]])
     kept = [draft for draft in drafts if draft.dropped is None]
-    if kept:  # an empty file would only be in the way of the next run
-        write_questions(out, passages, kept)
-    partial.unlink(missing_ok=True)
+    if chosen is None:
+        _finish(out, passages, kept)
     dropped = Counter(draft.dropped for draft in drafts)
     return GenerationReport(
         out,
-        passages=len(passages),
+        passages=len(rows),
         passed_over=len(source.passages) - len(askable),
         candidates=len(drafts),
         questions=len(kept),
@@ -162,6 +166,13 @@ def generate_questions(
         candidates_per_second=round(asker.asked_candidates / asked_seconds, 2),
         examples=[(draft.question, draft.answer) for draft in kept[:: -(-len(kept) // EXAMPLES) or 1]],
     )
+
+
+def _finish(out: Path, passages: Sequence[Passage], kept: Sequence[Draft]) -> None:
+    """Write the questions, and remove what unfinished runs have left of them."""
+    if kept:  # an empty file would only be in the way of the next run
+        write_questions(out, passages, kept)
+    drop_unfinished(out)
 
 
 def _check_used(

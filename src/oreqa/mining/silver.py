@@ -15,14 +15,14 @@ from oreqa.datasets.pairs import GOLD, SILVER, Candidate, Pair, pair_row, task_c
 from oreqa.datasets.reqa import ReqaTask, draw_questions
 from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER
 from oreqa.errors import InputError
-from oreqa.files import resume_rows, write_jsonl
+from oreqa.files import write_jsonl
 from oreqa.index.passages import index_folder, index_passages
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.graph.precision import used_precision
 from oreqa.models.names import CLASSIFIER
-from oreqa.paths import partial_file
+from oreqa.parts import WorkPart, as_part, drop_unfinished, gathered_rows, part_rows
 from oreqa.progress import Advance, Progress, ignore, no_progress, show
 from oreqa.provenance import fingerprint
 
@@ -68,6 +68,7 @@ def mine_silver(
     seed: int = 0,
     model: str | Path = DEFAULT_ENCODER,
     device: str = "cpu",
+    part: str | None = None,
     progress: Progress = no_progress,
 ) -> SilverPairs:
     """Write to ``out`` the pairs of a question and a retrieved sentence that the classifier predicts to answer it.
@@ -76,8 +77,10 @@ def mine_silver(
     ``draw``, ``seed``, ``index`` and ``model`` as in mine_negatives); or there are ``questions`` without answers and the
     ``index`` to search. Of the ``k`` best sentences those of at least ``min_probability`` are kept.
 
-    An interrupted run resumes when it is started again. Raises InputError for arguments that do not fit together and for
-    data that cannot be read, ModelError for a model that cannot be loaded.
+    An interrupted run resumes when it is started again. Several processes can share the questions: each mines a ``part``, as
+    ``3/8``, and writes no ``out`` yet; a run without one gathers what they have mined, and mines what is missing. The file
+    is that of a single run. Raises InputError for arguments that do not fit together and for data that cannot be read,
+    ModelError for a model that cannot be loaded.
     """
     if (data is None) == (questions is None) or (questions is not None and index is None):
         raise InputError("give either data, or questions and index together")
@@ -86,6 +89,7 @@ def mine_silver(
     k, seed, min_probability = count(k, "k"), count(seed, "seed", 0), share(min_probability, "min_probability")
     draw = None if draw is None else count(draw, "draw")
     choice(mode, MODES, "mode")
+    chosen = as_part(part)
     out, texts = as_path(out, "out"), [] if questions is None else question_list(questions)
     scorer = CrossEncoder(classifier, device=device, kind=CLASSIFIER)
     if data is not None:
@@ -95,9 +99,10 @@ def mine_silver(
     else:
         assert index is not None
         mined, opened = [MinedQuestion(text) for text in texts], Index.open(index, device)
-    with show(progress, "scoring candidates", len(mined)) as advance:
-        rows = score_silver(mined, opened, scorer, out, k, mode, min_probability, advance, device)
-    return SilverPairs(len(mined), rows)
+    first, last = (chosen or WorkPart(1, 1)).span(len(mined), SCORED_TOGETHER)
+    with show(progress, "scoring candidates", last - first) as advance:
+        rows = score_silver(mined, opened, scorer, out, k, mode, min_probability, advance, device, chosen)
+    return SilverPairs(last - first, rows)
 
 
 def task_questions(task: ReqaTask) -> list[MinedQuestion]:
@@ -119,18 +124,18 @@ def score_silver(
     min_probability: float = MIN_PROBABILITY,
     advance: Advance = ignore,
     device: str = "cpu",
+    part: WorkPart | None = None,
 ) -> list[dict[str, Any]]:
     """Gold pairs, and of the ``k`` best sentences of ``index`` those whose probability is at least ``min_probability``.
 
     A silver pair's weight and score are the probability, its rank the retriever's. Gold pairs have a score, too, the weight
     1, and a rank if they were retrieved. Rows are kept next to ``out`` as they come, so that an interrupted run resumes;
-    ``out`` is written last. Returns its rows.
+    ``out`` is written last, and not for a ``part``. Returns its rows.
     """
     texts = [question.text for question in questions]
     golds = [[candidate.answer for candidate in question.gold] for question in questions]
     decisive = [texts, golds, classifier.fingerprint, index.encoder.fingerprint, index.content_fingerprint]
     decisive += [dict(index.weights("sentence", mode)), used_precision(device, "encoder", "classifier"), k, min_probability]
-    partial = partial_file(out)
 
     def score(begin: int, end: int) -> list[dict[str, Any]]:
         hits_by_question = index.search(texts[begin:end], k, mode=mode, unit="sentence")
@@ -150,10 +155,12 @@ def score_silver(
             rows.append({"pairs": [pair_row(pair) for pair in kept]})
         return rows
 
-    rows = resume_rows(partial, fingerprint(decisive), len(questions), SCORED_TOGETHER, score, advance)
+    work = (fingerprint(decisive), len(questions), SCORED_TOGETHER, score, advance)
+    rows = part_rows(out, part, *work) if part else gathered_rows(out, *work)
     pairs = [pair for row in rows for pair in row["pairs"]]
-    write_jsonl(out, pairs)
-    partial.unlink(missing_ok=True)
+    if part is None:
+        write_jsonl(out, pairs)
+        drop_unfinished(out)
     return pairs
 
 
