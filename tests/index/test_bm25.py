@@ -196,3 +196,16 @@ def test_common_words_are_looked_up_in_few_texts(monkeypatch: pytest.MonkeyPatch
     )
     assert bm25.best(np.array([A, B], np.int32), 10).tolist() == [40 * n for n in range(10)]
     assert counted == [B]
+
+
+def test_each_common_word_leaves_fewer_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A text with A, B and C beats all others, which no sum of A and the rest of the words' weights could rule out alone."""
+    texts = [[A] * (n % 40 == 0) + [B] * (n % 20 == 0) + [C] * (n % 10 == 0) + [4] for n in range(4000)]
+    bm25 = Bm25([LivePostings.of(postings(texts[:2500])), LivePostings.of(postings(texts[2500:]))], K1, SHARE)
+    scored: list[int] = []
+    scores_of = Bm25.scores_of
+    monkeypatch.setattr(
+        Bm25, "scores_of", lambda self, numbers, places: scored.append(len(places)) or scores_of(self, numbers, places)
+    )
+    assert bm25.best(np.array([A, B, C, 4], np.int32), 10).tolist() == [40 * n for n in range(10)]
+    assert scored == [100]

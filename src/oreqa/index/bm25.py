@@ -23,9 +23,9 @@ BM25_PARAMETERS: Mapping[Unit, tuple[float, float]] = {"sentence": (0.6, 0.2), "
 Both pairs were tuned: docs/results/fusion.md."""
 
 
-def _near(rows: Ints, wanted: Rows) -> Rows:
+def _near(rows: Ints, wanted: Rows | Ints) -> Rows:
     """For each of the ``wanted`` rows its place among the rising rows (one or more), if it is there."""
-    at = np.searchsorted(rows, wanted)
+    at = rows.searchsorted(wanted.astype(rows.dtype, copy=False))  # else all rows would be made as wide as those wanted
     at[at == len(rows)] = 0
     return at
 
@@ -37,10 +37,18 @@ _ROUNDING = 1e-4
 """The share by which sums of the same numbers in another order differ, with room."""
 
 
-def _highest(scores: Floats, count: int) -> float:
-    """The lowest of the ``count`` highest scores; 0 if there are fewer."""
-    held = scores[scores > 0]
-    return float(np.partition(held, len(held) - count)[len(held) - count]) if len(held) >= count else 0.0
+def _highest(scores: Floats, count: int, before: float) -> float:
+    """The lowest of the ``count`` highest scores; 0 if there are fewer. It was ``before`` when scores were lower."""
+    held = scores[scores >= before] if before else scores[scores > 0]
+    return float(np.partition(held, len(held) - count)[len(held) - count]) if len(held) >= count else before
+
+
+@dataclass(frozen=True, slots=True)
+class _SomeTexts:
+    """Some texts: their lengths, and of each part that has some, from which of them on these are, and their rows, rising."""
+
+    lengths: Ints
+    parts: Sequence[tuple[LivePostings, int, Ints]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,40 +133,63 @@ class Bm25:
 
     def scores_of(self, numbers: Ints, places: Rows) -> Floats:
         """BM25 of the texts in these rising places: ``[places]``."""
-        scores = np.zeros(len(places), np.float32)
-        weights = self._weights(numbers)
-        bounds = np.searchsorted(places, self._starts)
-        for place, part in enumerate(self._parts):
-            begin, end = bounds[place], bounds[place + 1]
-            wanted = part.rows(places[begin:end] - self._starts[place])
-            for number, idf in weights if len(wanted) else ():
-                rows, counts = self._held(part, number)
-                if len(rows):
-                    at = _near(rows, wanted)
-                    held = np.flatnonzero(rows[at] == wanted)
-                    lengths = self._lengths[place][wanted[held]]
-                    scores[begin + held] += self._weighted(idf, counts[at[held]], lengths)
+        texts, scores = self._some(places), np.zeros(len(places), np.float32)
+        for number, idf in self._weights(numbers):
+            self._add_to_some(scores, texts, number, idf)
         return scores
 
     def best(self, numbers: Ints, count: int, allowed: Flags | None = None) -> Rows:
         """The places of the ``count`` best of the texts that hold a word of a question and are ``allowed``, best first.
 
         Rare words are counted first. Once the others cannot lift a text among the best by themselves, they are looked up in
-        those texts alone that may be among them (MaxScore, Turtle & Flood 1995).
+        those texts alone that may be among them (MaxScore, Turtle & Flood 1995), which each of them makes fewer.
         """
         scores, threshold = np.zeros(len(self), np.float32), 0.0
         times = Counter(self._weights(numbers))
         weights = sorted(((idf * often, number) for (number, idf), often in times.items()), reverse=True)
-        rest = sum(weight for weight, _ in weights)
-        for place, (weight, number) in enumerate(weights):
-            if place and self.texts_with(number) > len(self) // _COMMON and rest < (threshold := _highest(scores, count)):
-                break
-            rest -= weight
+        rest, counted = sum(weight for weight, _ in weights), 0
+        for weight, number in weights:
+            if counted and self.texts_with(number) > len(self) // _COMMON:
+                threshold = _highest(scores, count, threshold)
+                if rest < threshold:
+                    break
+            rest, counted = rest - weight, counted + 1
             self._add(scores, number, weight, allowed)
         else:
-            rest, threshold = 0.0, _highest(scores, count)
+            rest, threshold = 0.0, _highest(scores, count, threshold)
         places = np.flatnonzero(scores > max(threshold * (1 - _ROUNDING) - rest, 0))
+        scores = scores[places]
+        for weight, number in weights[counted:]:
+            self._add_to_some(scores, self._some(places), number, weight)
+            rest, threshold = rest - weight, _highest(scores, count, threshold)
+            may_be_best = scores > threshold * (1 - _ROUNDING) - rest
+            places, scores = places[may_be_best], scores[may_be_best]
         return places[best_sentences(self.scores_of(numbers, places), count)]
+
+    def _some(self, places: Rows) -> _SomeTexts:
+        lengths, parts = np.zeros(len(places), np.int32), []
+        bounds = np.searchsorted(places, self._starts).tolist()
+        for part, start, of_part, begin, end in zip(
+            self._parts, self._starts, self._lengths, bounds, bounds[1:], strict=False
+        ):
+            if begin < end:
+                rows = part.rows(places[begin:end] - start).astype(np.int32)
+                lengths[begin:end] = of_part[rows]
+                parts.append((part, begin, rows))
+        return _SomeTexts(lengths, parts)
+
+    def _add_to_some(self, scores: Floats, texts: _SomeTexts, number: int, weight: float) -> None:
+        """Add what a word of that weight gives some texts to their scores."""
+        held = []
+        for part, begin, wanted in texts.parts:
+            rows, counts = self._held(part, number)
+            if len(rows):
+                at = _near(rows, wanted)
+                hits = (rows[at] == wanted).nonzero()[0]
+                held.append((hits + begin, counts[at[hits]]))
+        if held:
+            at, counts = (np.concatenate(arrays) for arrays in zip(*held, strict=True))
+            scores[at] += self._weighted(weight, counts, texts.lengths[at])
 
     def _add(self, scores: Floats, number: int, weight: float, allowed: Flags | None) -> None:
         """Add what a word of that weight gives texts to their scores."""

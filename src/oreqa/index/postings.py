@@ -31,7 +31,7 @@ class Postings:
 
     def of(self, number: int) -> tuple[Ints, Ints]:
         """The rows of the texts that hold a word, and how often they do."""
-        place = int(np.searchsorted(self.words, number))
+        place = int(self.words.searchsorted(np.int32(number)))
         if place == len(self.words) or self.words[place] != number:
             return self.rows[:0], self.counts[:0]
         begin, end = self.starts[place], self.starts[place + 1]

@@ -25,12 +25,12 @@ class StackedCodes:
     def take(self, rows: Rows) -> Codes:
         """The codes in some rows."""
         (first, _), *_ = self._parts
-        taken = np.empty(len(rows), first.dtype)
-        owners = np.searchsorted(self._starts, rows, "right") - 1
-        for number in np.unique(owners).tolist():
-            codes, part = self._parts[number]
-            of_part = owners == number
-            taken[of_part] = codes[part.rows(rows[of_part] - self._starts[number])]
+        taken, order = np.empty(len(rows), first.dtype), np.argsort(rows, kind="stable")
+        bounds = np.searchsorted(rows[order], self._starts).tolist()
+        for (codes, part), start, begin, end in zip(self._parts, self._starts, bounds, bounds[1:], strict=False):
+            if begin < end:
+                of_part = order[begin:end]
+                taken[of_part] = codes[part.rows(rows[of_part] - start)]
         return taken
 
     def inner_products(self, questions: Floats) -> Floats:
