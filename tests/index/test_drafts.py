@@ -51,6 +51,19 @@ def tables(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
         return {name: database.execute(query).fetchall() for name, query in queries.items()}
 
 
+def check_counts(folder: Path) -> None:
+    """What an update noted is what there is, and nobody has to count it."""
+    with closing(open_documents(require_generation(folder))) as database:
+        noted = dict(database.execute("SELECT key, value FROM settings WHERE key IN ('documents', 'passages')"))
+        for table in ("documents", "passages"):
+            (count,) = database.execute(f"SELECT COUNT(*) FROM {table}").fetchone()
+            assert noted[table] == str(count)
+        counts: list[str] = []
+        database.set_trace_callback(counts.append)
+        drafts.count_documents(database)
+        assert not [query for query in counts if "COUNT" in query]
+
+
 def inode(folder: Path) -> int:
     """Which file holds the documents that are written whole."""
     return (require_generation(folder) / DOCUMENTS).stat().st_ino
@@ -72,10 +85,12 @@ def test_an_index_that_shares_its_documents_is_that_of_a_clean_build(
         report = index_files(folder, library)
         assert report.encoded
         assert (require_generation(folder) / CHANGES).is_file()
+        check_counts(folder)
     assert inode(folder) == first
     index_files(tmp_path / "gone", library, settings)
     assert_same(folder, tmp_path / "gone") if report.gone == 0 else None
     index_files(folder, library, prune=True)
+    check_counts(folder)
     assert inode(folder) != first
     assert not (require_generation(folder) / CHANGES).exists()
     index_files(tmp_path / "clean", library, settings)

@@ -65,8 +65,18 @@ def name_keys(database: sqlite3.Connection) -> None:
 
 def count_passages(database: sqlite3.Connection) -> int:
     """The number of passages."""
-    row = database.execute("SELECT value FROM main.settings WHERE key = 'passages'").fetchone()
-    return int(row[0]) if row else int(database.execute("SELECT COUNT(*) FROM passages").fetchone()[0])
+    return _noted(database, "passages")
+
+
+def count_documents(database: sqlite3.Connection) -> int:
+    """The number of documents."""
+    return _noted(database, "documents")
+
+
+def _noted(database: sqlite3.Connection, table: str) -> int:
+    """The number of a table's rows that count, which an update has noted; it is counted in files that were made before."""
+    row = database.execute("SELECT value FROM main.settings WHERE key = ?", (table,)).fetchone()
+    return int(row[0]) if row else int(database.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0])
 
 
 def passage_ids(database: sqlite3.Connection) -> Ids:

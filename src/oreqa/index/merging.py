@@ -16,7 +16,7 @@ from oreqa.arguments import as_index_folder, as_paths
 from oreqa.datasets.marks import MARKS_FILE, UNDECIDED_FILE, Mark, read_marks, set_mark
 from oreqa.errors import IndexStateError, InputError
 from oreqa.index.current import check_empty, name_write_errors, write_lock
-from oreqa.index.drafts import begin_draft, compacted, count_passages, shared_documents
+from oreqa.index.drafts import begin_draft, compacted, count_documents, count_passages, shared_documents
 from oreqa.index.generations import (
     DRAFT,
     MANIFEST,
@@ -186,7 +186,7 @@ def _merge(folder: Path, existing: Sequence[_Part], shards: Sequence[_Part], pro
     checksums = {name: manifest[name] for segment in segments for name in link_segment(segment, first.generation, draft)}
     total = sum(len(segment) for part in (first, *others) for segment in part.segments)
     with closing(begin_draft(first.generation, draft)) as database, show(progress, "merging passages", total) as advance:
-        before = _count(database, "documents") if existing else 0
+        before = count_documents(database) if existing else 0
         advance(sum(map(len, segments)))
         places = [(0, first.folder)]
         for part in others:
@@ -200,7 +200,7 @@ def _merge(folder: Path, existing: Sequence[_Part], shards: Sequence[_Part], pro
             checksums.update(shared)
         write_compounds(database, [segment.words["passage"] for segment in segments])
         note_contents(database, sum(map(len, segments)))
-        documents, passages = _count(database, "documents"), count_passages(database)
+        documents, passages = count_documents(database), count_passages(database)
         merged = MergeReport(documents, passages, documents - before, present=present)
         if existing and len(places) == 1:
             return merged
@@ -214,10 +214,6 @@ def _merge(folder: Path, existing: Sequence[_Part], shards: Sequence[_Part], pro
     write_manifest(draft, {**checksums, **shared_documents(first.generation, draft)})
     publish_draft(folder)
     return replace(merged, unfitted=[str(shard.folder) for shard in shards if shard.fitted not in (b"", taken)])
-
-
-def _count(database: sqlite3.Connection, table: str) -> int:
-    return int(database.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0])
 
 
 def _last_document(database: sqlite3.Connection) -> int:

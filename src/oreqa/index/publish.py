@@ -206,10 +206,22 @@ def link_fitted(generation: Path | None, draft: Path, damaged: Container[str]) -
 
 
 def note_contents(database: sqlite3.Connection, passages: int) -> None:
-    """Note in a draft how many ``passages`` it has, and the hash of its contents."""
+    """Note in a draft how many ``passages`` and documents it has, and the hash of its contents."""
     with transaction(database):
         write_setting(database, "passages", str(passages))
+        write_setting(database, "documents", str(_documents(database)))
         write_setting(database, "content", _content_hash(database))
+
+
+def _documents(database: sqlite3.Connection) -> int:
+    """The number of documents, from that of those which are shared: an update counts what changed."""
+    (added,) = database.execute("SELECT COUNT(*) FROM main.documents").fetchone()
+    if not is_shared(database):
+        return int(added)
+    row = database.execute("SELECT value FROM whole.settings WHERE key = 'documents'").fetchone()
+    shared = int((row or database.execute("SELECT COUNT(*) FROM whole.documents").fetchone())[0])
+    (replaced,) = database.execute("SELECT COUNT(*) FROM main.replaced_rows").fetchone()
+    return shared - int(replaced) + int(added)
 
 
 def _content_hash(database: sqlite3.Connection) -> str:

@@ -20,7 +20,7 @@ from oreqa.core import UNITS, Passage, Sentence, Unit
 from oreqa.errors import IndexStateError, InputError, OreqaError
 from oreqa.index import store
 from oreqa.index.documents import check_fields, field_filter, stored_passages
-from oreqa.index.drafts import passage_ids
+from oreqa.index.drafts import count_documents, passage_ids
 from oreqa.index.engines.engine import QUANTISED, Engine
 from oreqa.index.engines.local import LocalEngine
 from oreqa.index.engines.milvus import MilvusEngine
@@ -134,7 +134,8 @@ class Snapshot:
 
     def count_documents(self) -> int:
         """Number of documents."""
-        return int(self.select("SELECT COUNT(*) FROM documents")[0][0])
+        with self._one_query:
+            return count_documents(self.documents)
 
     def document_keys(self) -> list[str]:
         """The key of every document, in the order of their passages."""
