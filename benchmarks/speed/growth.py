@@ -1,14 +1,15 @@
-"""How time, memory and disk grow with an index: 2,000, 10,000, 50,000 and 100,000 passages, against the shortest script.
+"""How an index grows to a million passages: disk, memory, searches, publications and merges, beside other software.
 
-Run:  python benchmarks/speed/growth.py --data ../shared/data --work runs/growth     (about an hour and a half on two cores)
+Run:  python benchmarks/speed/growth.py --data ../shared/data --work runs/growth --other PYTHON
 
-Texts are real paragraphs of 200 to 1,000 characters; from 22,894 on they are repeated with a number in front. Up to
---real passages are encoded for real. In larger indexes the vectors of passages and sentences are random: a search costs
-the same, and encoding 100,000 passages would take an hour; their build is timed without the model. Refreshes (whole
-processes, one document changed) and questions always use the model.
+Real paragraphs are encoded, SQuAD dev's first, and indexed: 14,000 of them are the smallest index. The larger ones are 4,000
+of them with variations in shards that are merged (support/variations.py says what is varied); what is in the work folder
+already is taken from there. Questions are SQuAD dev's. Each figure comes from a process of its own; times are wall
+and of the processor, medians. ``--other`` is a Python with txtai, LanceDB and bm25s, which get the same texts and vectors.
 
-The script is what a user would write: FAISS's exact index over the passages' vectors, bm25s over their texts, ten of
-each; it encodes questions with the same encoder. Both answer the same questions in turn, in one process.
+Parts: search; quality (candidates against every sentence, and with vectors compared in full); update (one and a hundred
+documents published, with drawn vectors, so that encoding is left out); merges (a thousand updates); rivals. Those of
+``--parts`` are measured at ``--sizes``, and the rest of what was measured stays.
 """
 
 from __future__ import annotations
@@ -16,203 +17,234 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from oreqa.defaults import DEFAULT_ENCODER
+from oreqa import Document, Encoder, Hit, Index, index_documents
+from oreqa.index import scoring
+from oreqa.index.generations import require_generation
+from oreqa.index.writer import open_writer
+from oreqa.progress import no_progress
 
 sys.path.append(str(Path(__file__).parents[1]))
-from common import process, report, squad
+from common import RESULTS, report, squad
+from support.growth_rivals import RIVALS
 from support.paragraphs import paragraph_texts
+from support.variations import grow, merged
 
-ROWS_A_FILE = 500
-QUESTIONS = 100
-ASKED = 30
-"""Questions that are asked with the reader, which takes a while for each."""
-
-# An index command whose encoder gives random unit vectors, as many as the real one would.
-FAKE = """
-import numpy as np
-from oreqa.index import writer
-rng = np.random.default_rng(0)
-def encode_passages(self, passages, progress):
-    rows = [rng.standard_normal((1 + len(spans), self.dim)).astype(np.float32) for _, _, spans in passages]
-    with progress("encoding passages", len(rows)) as advance:
-        advance(len(rows))
-    return [matrix / np.linalg.norm(matrix, axis=1, keepdims=True) for matrix in rows]
-writer.Encoder.encode_passages = encode_passages
-from oreqa.cli import main
-main()
-"""
+REAL, VARIED, SHARD = 14_000, 4_000, 48_000
+SIZES = (REAL, 100_000, 1_000_000)
+PARTS = ("search", "quality", "update", "merges", "rivals")
+UPDATES = 5
 
 
-def write_files(texts: list[str], folder: Path) -> None:
-    """JSON lines, 500 rows a file, written a while ago."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    for begin in range(0, len(texts), ROWS_A_FILE):
-        rows = (json.dumps({"id": begin + n, "text": text}) for n, text in enumerate(texts[begin : begin + ROWS_A_FILE]))
-        _write_old(folder / f"{begin:06}.jsonl", "\n".join(rows))
+def prepare(options: argparse.Namespace) -> dict[str, object]:
+    """The index of a size, unless it is there."""
+    if options.index.exists():
+        return {}
+    texts = paragraph_texts(options.data, REAL)
+    documents = [Document(f"text-{number}", "", text) for number, text in enumerate(texts)]
+    if options.size == REAL:
+        index_documents(options.index, documents)
+        return {}
+    index_documents(options.work / "base", documents[:VARIED])
+    grow(merged(options.work / "varied", [options.work / "base"]), options.work, options.size, SHARD).rename(options.index)
+    return {}
 
 
-def _write_old(file: Path, text: str) -> None:
-    file.write_text(text + "\n", encoding="utf-8")
-    os.utime(file, (time.time() - 60, time.time() - 60))
+def questions(data: Path, count: int) -> list[tuple[str, str]]:
+    """Questions of SQuAD dev with their paragraphs, evenly spread over those that the indexes hold."""
+    texts = set(paragraph_texts(data, 2000))
+    asked = [(question.text, p.text) for p in squad(data) if p.text in texts for question in p.questions]
+    return asked[:: len(asked) // count][:count]
 
 
-def percentiles(seconds: list[float]) -> dict[str, float]:
-    """Median and 95th percentile in milliseconds."""
+def _milliseconds(seconds: list[float]) -> dict[str, float]:
+    p50, p95 = np.percentile(seconds, (50, 95)).tolist()
+    return {"p50": round(1000 * p50, 1), "p95": round(1000 * p95, 1)}
+
+
+def _timed(function: Callable[[], object]) -> tuple[float, float]:
+    begun, used = time.perf_counter(), time.process_time()
+    function()
+    return time.perf_counter() - begun, time.process_time() - used
+
+
+def _memory() -> int:
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    return int(status["RssAnon"].split()[0]) * 1024
+
+
+def search(options: argparse.Namespace) -> dict[str, object]:
+    """Disk, memory, and searches one by one."""
+    asked = [question for question, _ in questions(options.data, options.questions)]
+    with Index.open(options.index) as index:
+        for question in asked[:5]:
+            index.search(question, 10)
+        rows = [_timed(partial(index.search, question, 10)) for question in asked]
+        encoding = [_timed(partial(index.encoder.encode, question))[1] for question in asked]
+        counts, memory = index.counts(), _memory()
+    generation = require_generation(options.index)
+    size = sum(file.stat().st_size for file in generation.rglob("*") if file.is_file())
     return {
-        "p50": round(1000 * float(np.percentile(seconds, 50)), 2),
-        "p95": round(1000 * float(np.percentile(seconds, 95)), 2),
+        **counts,
+        "segments": len(list(generation.glob("segment-*"))),
+        "bytes a passage": round(size / counts["passages"]),
+        "anonymous MB": round(memory / 1e6),
+        "wall ms": _milliseconds([wall for wall, _ in rows]),
+        "processor ms": _milliseconds([used for _, used in rows]),
+        "encoding ms": _milliseconds(encoding)["p50"],
     }
 
 
-def timed(function: Callable[..., object], *arguments: object) -> float:
-    begun = time.perf_counter()
-    function(*arguments)
-    return time.perf_counter() - begun
+def _ranks(hits: list[Hit], text: str) -> float:
+    places = [place for place, hit in enumerate(hits, 1) if hit.passage.text == text and " " not in hit.passage.document_key]
+    return 1 / places[0] if places else 0.0
 
 
-class Script:
-    """FAISS and bm25s as their first pages show them."""
-
-    def __init__(self, texts: list[str], vectors: np.ndarray) -> None:
-        import bm25s
-        import faiss
-
-        self._index = faiss.IndexFlatIP(vectors.shape[1])
-        self._index.add(vectors)
-        self._bm25 = bm25s.BM25()
-        self._bm25.index(bm25s.tokenize(texts, show_progress=False), show_progress=False)
-        self._tokenize = bm25s.tokenize
-
-    def search(self, question: str, vector: np.ndarray) -> object:
-        near = self._index.search(vector, 10)
-        return near, self._bm25.retrieve(self._tokenize([question], show_progress=False), k=10, show_progress=False)
-
-
-def warm(data: Path, index: Path) -> None:
-    """In a process of its own: questions one by one, ours and the script's in turn."""
-    from oreqa.answering.answerer import Answerer
-    from oreqa.index import Index
-
-    questions = [p.questions[0].text for p in squad(data) if p.questions]
-    questions = questions[:: len(questions) // QUESTIONS][:QUESTIONS]
-    reader = Index.open(index)
-    script = Script([p.text for p in reader.passages()], reader.passage_vectors())
-    seconds: dict[str, list[float]] = {name: [] for name in ("encode", "passages", "sentences", "sparse", "script")}
-    for number, question in enumerate([*questions[:5], *questions]):
-        vector = reader.encoder.encode([question])
-        row = {
-            "encode": timed(reader.encoder.encode, [question]),
-            "passages": timed(reader.search, [question], 10, "hybrid", "passage"),
-            "sentences": timed(reader.search, [question], 10, "hybrid", "sentence"),
-            "sparse": timed(reader.search, [question], 10, "sparse", "passage"),
-            "script": timed(script.search, question, vector),
-        }
-        for name, value in row.items() if number >= 5 else ():  # the first five warm everything
-            seconds[name].append(value)
-    answerer = Answerer.load(index)
-    answerer.ask(questions[0])
-    seconds["ask"] = [timed(answerer.ask, question) for question in questions[:ASKED]]
-    floor = [e + s for e, s in zip(seconds["encode"], seconds["script"], strict=True)]
-    ratio = float(np.median(np.array(seconds["passages"]) / np.array(floor)))
-    print(json.dumps({
-        "counts": reader.counts(),
-        "milliseconds": {name: percentiles(values) for name, values in seconds.items()},
-        "hybrid search / (encoding + script)": round(ratio, 2),
-    }))  # fmt: skip
-
-
-def search_alone(data: Path, index: Path) -> None:
-    """In a process of its own: what memory ten searches take, and ten questions asked after them."""
-    from oreqa.answering.answerer import Answerer
-    from oreqa.index import Index
-
-    questions = [p.questions[0].text for p in squad(data) if p.questions][:10]
-    reader = Index.open(index)
-    for question in questions:
-        reader.search([question], 10, mode="hybrid", unit="passage")
-    searched = _peak_mb()
-    answerer = Answerer.load(index)
-    for question in questions:
-        answerer.ask(question)
-    print(json.dumps({"search": searched, "ask": _peak_mb()}))
-
-
-def script_alone(data: Path, index: Path) -> None:
-    """What memory the script's ten searches take, in its own process; its index is made from texts and vectors in a file."""
-    from oreqa.index import Index
-    from oreqa.models.encoder.encoder import Encoder
-
-    questions = [p.questions[0].text for p in squad(data) if p.questions][:10]
-    texts = [json.loads(line)["text"] for file in sorted((index.parent / "texts").glob("*.jsonl")) for line in file.open()]
-    with Index.open(index) as reader:
-        script = Script(texts, reader.passage_vectors())
-    encoder = Encoder(DEFAULT_ENCODER)
-    for question in questions:
-        script.search(question, encoder.encode([question]))
-    print(json.dumps({"script": _peak_mb()}))
-
-
-def _peak_mb() -> int:
-    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3)
-
-
-def measure(texts: list[str], data: Path, work: Path, real: bool) -> dict[str, object]:
-    """Build an index, refresh it, ask it."""
-    files, index = work / "texts", work / "index"
-    write_files(texts, files)
-    shutil.rmtree(index, ignore_errors=True)
-    arguments = ["index", str(files), "--index", str(index), "--json"]
-    launcher = ["-m", "oreqa"] if real else ["-c", FAKE]
-    build_seconds, build_peak, out = process([sys.executable, *launcher, *arguments])
-    built = json.loads(out)
-    disk = sum(f.stat().st_size for f in index.rglob("*") if f.is_file())
-    changed = sorted(files.iterdir())[-1]
-    _write_old(changed, changed.read_text().rstrip().removesuffix('"}') + ' A change."}')
-    refresh_seconds, refresh_peak, out = process([sys.executable, "-m", "oreqa", *arguments])
-    assert json.loads(out)["changed"] == 1, out
-    parts: dict[str, dict[str, object]] = {}
-    for part in ("warm", "search_alone", "script_alone"):
-        *_, out = process([sys.executable, __file__, "--data", str(data), "--work", str(work), "--part", part])
-        parts[part] = json.loads(out.strip().splitlines()[-1])
+def quality(options: argparse.Namespace) -> dict[str, object]:
+    """Passages of candidates, of candidates whose vectors were all compared in full, and of every sentence."""
+    asked = questions(options.data, options.questions)
+    ranks: dict[str, list[float]] = {}
+    best: dict[str, list[list[int]]] = {}
+    with Index.open(options.index) as index:
+        nearest = index.snapshot().engine._nearest  # type: ignore[attr-defined]
+        for way, most, nearly in (("candidates", 0, 8), ("compared in full", 0, 1 << 30), ("every sentence", 1 << 40, 8)):
+            vars(scoring)["EXHAUSTIVE"] = most
+            vars(sys.modules[type(nearest).__module__])["NEAREST"] = nearly
+            hits = [index.search(question, 10, unit="passage") for question, _ in asked]
+            ranks[way] = [_ranks(of_question, text) for of_question, (_, text) in zip(hits, asked, strict=True)]
+            best[way] = [[hit.passage_id for hit in of_question] for of_question in hits]
+    every = best["every sentence"]
     return {
-        "passages": built["passages"],
-        "encoded": "for real" if real else "random vectors",
-        "build_seconds": round(build_seconds, 1),
-        "refresh_seconds": round(refresh_seconds, 2),
-        **parts["warm"],
-        "peak_mb": {"build": round(build_peak / 1e6), "refresh": round(refresh_peak / 1e6), **parts["search_alone"],
-                    **parts["script_alone"]},
-        "disk_mb": round(disk / 1e6),
+        "questions": len(asked),
+        "mrr@10": {way: round(100 * float(np.mean(values)), 2) for way, values in ranks.items()},
+        "same best": {w: round(100 * float(np.mean([a[0] == b[0] for a, b in zip(best[w], every, strict=True)])), 2)
+                      for w in best},
+        "same best ten": {w: round(10 * float(np.mean([len({*a} & {*b}) for a, b in zip(best[w], every, strict=True)])), 2)
+                          for w in best},
     }  # fmt: skip
+
+
+def draw_vectors() -> None:
+    """Let the encoder draw random unit vectors."""
+    rng = np.random.default_rng(0)
+
+    def encode_passages(self: Encoder, passages: Any, progress: Any = no_progress) -> Any:
+        rows = [rng.standard_normal((1 + len(spans), 384)).astype(np.float32) for _, _, spans in passages]
+        return [matrix / np.linalg.norm(matrix, axis=1, keepdims=True) for matrix in rows]
+
+    setattr(Encoder, "encode_passages", encode_passages)  # noqa: B010
+
+
+def _publish(index: Path, encoder: Encoder, texts: list[str], key: str = "new") -> tuple[float, float]:
+    """Publish documents with keys of their own, or other texts of them."""
+
+    def publish() -> None:
+        with open_writer(index, encoder=encoder) as writer:
+            for number, text in enumerate(texts):
+                writer.add(Document(f"{key}-{number}", "", text), f"{key}-{number}")
+            writer.publish()
+
+    return _timed(publish)
+
+
+def update(options: argparse.Namespace) -> dict[str, object]:
+    """One and a hundred documents published in a copy of the index, by a program that has the encoder loaded."""
+    draw_vectors()
+    copy, encoder, texts = options.work / "updated", Encoder(), paragraph_texts(options.data, REAL)[-3000:]
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(options.index, copy, copy_function=os.link)
+    first = _publish(copy, encoder, texts[:1])  # which makes one segment of many equal ones
+    rows = {
+        count: [_publish(copy, encoder, texts[count * n : count * (n + 1)]) for n in range(UPDATES)] for count in (1, 100)
+    }
+    shutil.rmtree(copy)
+    return {
+        "first, s": [round(value, 2) for value in first],
+        **{f"{count} published, ms": {"wall": _milliseconds([a for a, _ in each])["p50"],
+                                      "processor": _milliseconds([b for _, b in each])["p50"]}
+           for count, each in rows.items()},
+    }  # fmt: skip
+
+
+def merges(options: argparse.Namespace) -> dict[str, object]:
+    """The processor's time of many updates of one document each, with all merges that these bring."""
+    draw_vectors()
+    copy, encoder, texts = options.work / "merged", Encoder(), paragraph_texts(options.data, REAL)
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(options.index, copy, copy_function=os.link)
+    numbers = range(options.updates)
+    seconds = [_publish(copy, encoder, [f"{texts[number]} {number}"], f"grown-{number}")[1] for number in numbers]
+    shutil.rmtree(copy)
+    mean = 1000 * float(np.mean(seconds))
+    return {
+        "updates": len(seconds),
+        "mean ms": round(mean, 1),
+        **_milliseconds(seconds),
+        "most ms": round(1000 * max(seconds)),
+    }
+
+
+def rivals(options: argparse.Namespace) -> dict[str, object]:
+    """Other software, with the texts and the vectors of an index; oreqa's searches in the same run."""
+    asked, work = [question for question, _ in questions(options.data, options.questions)], options.work / "rivals"
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir()
+    with Index.open(options.index) as index:
+        np.save(work / "vectors.npy", index.passage_vectors())
+        np.save(work / "questions.npy", index.encoder.encode(asked))
+        (work / "task.json").write_text(json.dumps({"texts": [p.text for p in index.passages()], "questions": asked}))
+    results: dict[str, object] = {}
+    for name, script in RIVALS.items():
+        done = subprocess.run([options.other, "-c", script, str(work)], capture_output=True, text=True, check=False)
+        error = done.stderr.strip().splitlines()[-1:]
+        results[name] = json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else {"error": error}
+    return {**results, "oreqa": search(options)}
+
+
+def run(part: str, options: argparse.Namespace, size: int) -> dict[str, Any]:
+    """One part in a process of its own, on one core."""
+    command = [sys.executable, __file__, *sys.argv[1:], "--part", part, "--index", str(options.work / f"{size}")]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    out = subprocess.run(
+        [*command, "--size", str(size)], env=environment, check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
+    row: dict[str, Any] = json.loads(out.splitlines()[-1])
+    return row
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--work", type=Path, default=Path("runs/growth"))
-    parser.add_argument("--sizes", type=int, nargs="+", default=[2_000, 10_000, 50_000, 100_000])
-    parser.add_argument("--real", type=int, default=10_000)
+    parser.add_argument("--other", default=sys.executable)
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--parts", nargs="+", default=PARTS, choices=PARTS)
+    parser.add_argument("--questions", type=int, default=100)
+    parser.add_argument("--updates", type=int, default=1000)
     parser.add_argument("--part", help=argparse.SUPPRESS)
+    parser.add_argument("--size", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--index", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.part:
-        globals()[options.part](options.data, options.work / "index")
+        print(json.dumps(globals()[options.part](options)))
         return
-    texts = paragraph_texts(options.data, max(options.sizes))
-    rows = []
+    kept = RESULTS / "capacity" / "growth.json"
+    rows = json.loads(kept.read_text())["collections"] if kept.exists() else {}
     for size in options.sizes:
-        rows.append(measure(texts[:size], options.data, options.work / str(size), size <= options.real))
-        print(json.dumps(rows[-1]), flush=True)
-    report("speed/growth", {"collections": rows})
+        run("prepare", options, size)
+        for part in options.parts:
+            rows[f"{size}"] = {**rows.get(f"{size}", {}), part: run(part, options, size)}
+            report("capacity/growth", {"collections": rows})
 
 
 if __name__ == "__main__":
