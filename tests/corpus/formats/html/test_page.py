@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oreqa.core import Document
-from oreqa.corpus.builder import count_words
-from oreqa.corpus.formats.html.page import read_html
+from oreqa.corpus.builder import TextBuilder, count_words
+from oreqa.corpus.formats.html.page import read_html, read_page
 from oreqa.corpus.formats.html.rules import PLAIN_WORDS
 from oreqa.corpus.formats.html.source import as_html, decode_page, visible_words
 from oreqa.errors import DocumentError
@@ -233,7 +233,7 @@ def links(*texts: str, page: str = "", tag: str = "li") -> str:
         (f"<ol><li>1. <a href=#a>Light</a><ol>{links('Keepers', 'The lamp')}</ol></ol>", "contents"),
         (f"<ul>{links('Chapter 1: Fog', '1.1 Horns', '1.2 Bells', page='fog.html')}</ul>", "contents"),
         (f"<ul>{links(*'abcd', page='a.html')}<li><a href=b.html>e</a><ul>{links(*'fgh')}</ul></ul>", "contents"),
-        (f"<p>{'oil: <a href=a.html>Section 3.1</a>, <a href=b.html>Chapter 4</a><br>' * 5}</p>", "index"),
+        (f"<h1>Index</h1><p>{'oil: <a href=a.html>Section 3.1</a>, <a href=b.html>Chapter 4</a><br>' * 5}</p>", "index"),
         ("<p><a href=a.html>Previous</a> | <a href=b.html>Contents</a> | Next</p>", "navigation"),
     ],
 )
@@ -245,6 +245,16 @@ def test_links_that_repeat_headings_are_left_out(part: str, reason: str) -> None
     assert words.read + sum(words.left_out.values()) == words.source
 
 
+def test_what_else_a_list_of_contents_holds_is_counted_and_stays() -> None:
+    listed = links("Light<span hidden>two words</span>", "Keepers<button>Copy</button>", "Goats")
+    page = f"<ul>{listed}</ul><h2>Light</h2><p>a<h2>Keepers</h2><p>b<h2>Goats</h2><p>c"
+    (words,) = read(page).pages
+    assert words.left_out == {"contents": 3, "hidden": 2, "form controls": 1}
+    builder = TextBuilder(Path("book.epub"))
+    read_page(page, "one.html", "Chapter 1").add_to(builder)
+    assert builder.document("").sections[0].heading == "Chapter 1 > Light"
+
+
 @pytest.mark.parametrize(
     "part",
     [
@@ -253,6 +263,13 @@ def test_links_that_repeat_headings_are_left_out(part: str, reason: str) -> None
         f"<ul>{links('Light of a whale-oil lamp', 'Keepers', 'The goats')}</ul>",
         f"<ul>{links('Light', 'Keepers', 'Lamp')}<li>No lamp burns at noon, when the keepers sleep</ul>",
         f"<ul>{links(*'abcd', page='http://a.org/')}<li><a href=b.html>e</a><ul>{links(*'fgh')}</ul></ul>",
+        f"<ul>{'<li><a href=a.html>1.2.3</a> of May, with a new lamp' * 9}</ul>",
+        f"<ul>{'<li>-v trims all wicks (<a href=a.html>section 3.1</a>)' * 9}</ul>",
+        f"<p>No boat heeds {', '.join(['<a href=a.html>Section 3.1</a>'] * 9)} in fog.</p>",
+        f"<ul>{links('1.2.3 mends the lamp', '1.2.2 adds goats', '1.2.1 is the first', page='news.html')}</ul>",
+        f"<ul>{links('802.3 Ethernet', '802.11 Wi-Fi', '802.15 Bluetooth', page='standards.html')}</ul>",
+        f"<ul>{links('Part of the crew', 'Question about oil', 'Section for guests', page='people.html')}</ul>",
+        f"<dl>{links('The oil lamp', 'The gas lamp', 'The arc lamp', page='lamps.html', tag='dt')}</dl>",
         f"<p>{'It is told in <a href=a.html>Section 3.1</a> of the old book, as far as it is told. ' * 9}</p>",
         "<p>The <a href=a>next</a> lamp is the top</p>",
     ],

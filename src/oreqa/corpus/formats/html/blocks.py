@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
+from functools import partial
 
 from oreqa.corpus.builder import TextBuilder
 from oreqa.corpus.formats.html import rules
@@ -54,11 +55,12 @@ class Blocks:
 
     def leave_out(self, reason: str, text: str) -> None:
         """Count the words of ``text`` as left out."""
-        self._parts.append(lambda builder: builder.leave_out(reason, text))
+        self._parts.append(partial(TextBuilder.leave_out, reason=reason, text=text))
 
     def replace(self, first: tuple[int, int], last: tuple[int, int], reason: str, text: str) -> None:
-        """Leave out, too, what was added between two sizes."""
-        self._parts[first[0] : last[0]] = [lambda builder: builder.leave_out(reason, text)]
+        """Leave out, too, what was added between two sizes, but for the page's added heading and what was left out."""
+        kept = [part for part in self._parts[first[0] : last[0]] if isinstance(part, partial)]
+        self._parts[first[0] : last[0]] = [*kept, partial(TextBuilder.leave_out, reason=reason, text=text)]
         self.count -= last[1] - first[1]
 
     def end_page(self) -> None:
@@ -212,8 +214,7 @@ class Blocks:
             self._end_text_block()
 
     def _end_text_block(self) -> None:
-        text, has_book_link = self._lines.take(), self._has_book_link
-        self._has_book_link = False
+        text, has_book_link, self._has_book_link = self._lines.take(), self._has_book_link, False
         if not text.strip():
             return
         table = self._tables[-1] if self._tables else None
@@ -234,13 +235,12 @@ class Blocks:
     def _emit(self, text: str, place: str, words: int | None = None) -> None:
         if heading := self._first_heading:
             self._first_heading = ""
-            self._parts.append(lambda builder: builder.add_heading(1, heading, self._base, added=True))
+            self._parts.append(partial(TextBuilder.add_heading, level=1, text=heading, place=self._base, added=True))
         mark, joined = self._marker.strip(), self._joins
         self._parts.append(lambda builder: builder.add_block(text, place, joined=joined, mark=mark, words=words))
         self.count += 1
         self._marker = ""
-        self._joins = self._groups > 0 or self._is_caption
-        self._is_caption = False
+        self._joins, self._is_caption = self._groups > 0 or self._is_caption, False
         self._after_colon = text.endswith(":")
 
     def _end_heading(self) -> None:

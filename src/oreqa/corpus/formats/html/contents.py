@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Set
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from oreqa.corpus.builder import count_words
 from oreqa.corpus.formats.html import rules
@@ -19,12 +21,17 @@ contents, and of what is told by its links alone; and the share of links that mu
 
 _PART = r"(?:chapter|appendix|part|section|question|§|kapitel|anhang|abschnitt|teil|chapitre|annexe|cap[íi]tulo|capitolo)"
 _NUMBERED = re.compile(
-    rf"\W*(?:{_PART} [\dA-Z]+(?:\.\d+)*\b|(?:\d+|[A-Z])(?:\.\d+)+)(?P<title>.*)", re.IGNORECASE | re.DOTALL
+    rf"\W*(?P<part>{_PART} )?(?P<number>(?(part)(?:(?:\d+|(?-i:[A-Z]))(?:\.\d+)*|(?-i:[IVXLC]+))\b|"
+    r"(?:\d+|(?-i:[A-Z]))(?:\.\d+)+))(?P<title>.*)",
+    re.IGNORECASE | re.DOTALL,
 )
 _LEADING = re.compile(rf"\W*(?:{_PART} )?(?:(?:\d+|[a-z])(?:\.\d+)*[.:)]?\s+)?", re.IGNORECASE)
 """A section's number, with a word before it, and what may stand before a title."""
 
 _WORD = re.compile(r"\w+")
+_INDEX = frozenset(("index", "índice", "indice", "register", "sachregister", "stichwortverzeichnis"))
+"""One of these is in the heading of an index."""
+
 _BOOK_LINE = re.compile(
     r"(?:\W|\b(?:previous|prev|next|up|contents|table of contents|index|home|top|back|forward|first|last)\b)+", re.IGNORECASE
 )
@@ -38,7 +45,8 @@ Size = tuple[int, int]
 @dataclass(slots=True)
 class LinkedText:
     """A list with all inside it, or a paragraph: how deep it is, its size of the page where it begins and ends, its links,
-    each a target and pieces of text, and its pieces of text, all and those outside of links."""
+    each a target and pieces of text, its pieces of text, all and those outside of links, the terms that it defines, and
+    whether it stands below the heading of an index."""
 
     depth: int
     is_list: bool
@@ -47,6 +55,8 @@ class LinkedText:
     links: list[tuple[str, list[str]]] = field(default_factory=list)
     pieces: list[str] = field(default_factory=list)
     unlinked: list[str] = field(default_factory=list)
+    terms: set[str] = field(default_factory=set)
+    in_index: bool = False
     is_nested: bool = False
     has_heading: bool = False
 
@@ -55,8 +65,8 @@ class LinkedText:
         """All of its text."""
         return "".join(self.pieces)
 
-    def reason(self, titles: Set[str]) -> str:
-        """Why it is not part of the page's text, "" if it is; ``titles`` are those of the page, without numbers."""
+    def reason(self, titles: Mapping[str, int]) -> str:
+        """Why it is not part of the page's text, "" if it is; ``titles`` counts those of the page, without numbers."""
         if not self.links or self.has_heading:
             return ""
         if not self.is_list and len(_WORD.findall(self.text)) > 1 and _BOOK_LINE.fullmatch(self.text):
@@ -67,13 +77,13 @@ class LinkedText:
         enough = _SHARE * len(links)
         words = sum(count_words(text) for _, text in links)
         beside = sum(not word.isdigit() for word in _WORD.findall("".join(self.unlinked)))
-        if references >= enough and len(links) >= _FEWEST_ALONE and beside <= _LONGEST_ENTRY * len(links):
+        if self.in_index and references >= enough and len(links) >= _FEWEST_ALONE and beside <= _LONGEST_ENTRY * len(links):
             return "index"
         if not self.is_list or len(links) < _FEWEST_LINKS or beside > _MOST_BESIDE * words:
             return ""
-        repeated = sum(_title(text) in titles for _, text in links)
+        repeated = sum(titles.get(title, 0) > (title in self.terms) for title in (_title(text) for _, text in links))
         local = sum(not _FOREIGN.match(target) for target, _ in links)
-        if repeated >= enough or (local >= enough and len(numbers) >= enough):
+        if repeated >= enough or (local >= enough and len(numbers) >= enough and _are_sections(numbers)):
             return "contents"
         return "contents" if self.is_nested and _FEWEST_ALONE <= len(links) == local else ""
 
@@ -88,7 +98,8 @@ class LinkedTexts:
     def __init__(self) -> None:
         self._texts: list[LinkedText] = []
         self._open: LinkedText | None = None
-        self._titles: set[str] = set()
+        self._titles: Counter[str] = Counter()
+        self._in_index = False  # whether the last heading is that of an index
         self._title: tuple[int, list[str]] | None = None  # the depth of an open element that may repeat a link, and its text
         self._links = self._cells = 0  # open ones
 
@@ -96,7 +107,7 @@ class LinkedTexts:
         """An element starts."""
         self._cells += tag in _CELLS
         if self._open is None and not self._cells and tag in _UNITS:
-            self._open = LinkedText(depth, tag != "p", size)
+            self._open = LinkedText(depth, tag != "p", size, in_index=self._in_index)
         elif self._open:
             self._open.is_nested = self._open.is_nested or tag in _LISTS
             self._open.has_heading = self._open.has_heading or tag in rules.HEADINGS
@@ -121,13 +132,20 @@ class LinkedTexts:
 
     def end(self, tag: str, depth: int, size: Size) -> None:
         """An element ends."""
-        self._cells -= tag in _CELLS
+        self._cells = max(0, self._cells - (tag in _CELLS))  # one that began in a page's header was not seen to start
         self._links = max(0, self._links - (tag == "a"))
         if tag in rules.BLOCKS:
             self.data(" ")
         if self._title and self._title[0] == depth:
-            self._titles.add(_title("".join(self._title[1])))
+            title = _title("".join(self._title[1]))
             self._title = None
+            if not (self._open and self._open.is_list):
+                self._titles[title] += 1
+            elif title not in self._open.terms:
+                self._open.terms.add(title)
+                self._titles[title] += 1
+            if tag in rules.HEADINGS:
+                self._in_index = not _INDEX.isdisjoint(title.split())
         if self._open and self._open.depth == depth:
             self._open.last = size
             self._texts.append(self._open)
@@ -135,11 +153,25 @@ class LinkedTexts:
 
     def left_out(self, keep: Collection[str]) -> list[tuple[LinkedText, str]]:
         """What is no text, the last first, with the reason, but for reasons to ``keep``."""
-        titles = self._titles - {""}
-        reasons = ((text, text.reason(titles)) for text in reversed(self._texts))
+        del self._titles[""]
+        reasons = ((text, text.reason(self._titles)) for text in reversed(self._texts))
         return [(text, reason) for text, reason in reasons if reason and reason not in keep and text.first < text.last]
 
 
 def _title(text: str) -> str:
     """A title as titles are compared: its words, without its number."""
     return " ".join(_WORD.findall(text[match.end() if (match := _LEADING.match(text)) else 0 :].casefold()))
+
+
+def _are_sections(matches: Sequence[re.Match[str]]) -> bool:
+    """Whether dotted numbers go on as those of sections do, unlike those of releases and standards."""
+    dotted = [match["number"].split(".") for match in matches if "." in match["number"]]
+    numbers = [[int(part) if part.isdigit() else ord(part) for part in parts] for parts in dotted]
+    following = [_follows(*pair) for pair in pairwise([[], *numbers])]
+    return not following or (following[0] and sum(following) >= _SHARE * len(following))
+
+
+def _follows(before: Sequence[int], number: Sequence[int]) -> bool:
+    """Whether a section is the first of its chapter, or the next after one as deep or deeper."""
+    last = len(number) - 1
+    return number[last] == 1 or (last < len(before) and [*number] == [*before[:last], before[last] + 1])
