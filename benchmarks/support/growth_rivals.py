@@ -59,9 +59,9 @@ def search(question, vector):
     return table.search(query_type="hybrid").vector(vector).text(words).rerank(reranker).limit(10).to_list()
 """ + _END,
     "txtai": _BEGIN + """
-import txtai
+from importlib.metadata import version as version_of
 from txtai import Embeddings
-version = txtai.__version__
+version = version_of("txtai")
 by_question = dict(zip(questions, asked))
 def transform(batch):
     return np.stack([by_question[text] if isinstance(text, str) and text in by_question else vectors[texts_at[text]]
