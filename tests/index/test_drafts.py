@@ -21,6 +21,7 @@ from oreqa.index.generations import CHANGES, DAMAGED, DOCUMENTS, MANIFEST, requi
 from oreqa.index.in_memory import index_documents
 from oreqa.index.ingest import index_files
 from oreqa.index.removal import remove_documents
+from oreqa.index.schema import NUMBERED
 from oreqa.index.search import Index
 from oreqa.index.soundness import check_index
 from oreqa.index.store import Settings, open_documents
@@ -102,6 +103,29 @@ def test_an_index_that_shares_its_documents_is_that_of_a_clean_build(
 
 
 @pytest.mark.usefixtures("shared")
+@pytest.mark.usefixtures("shared")
+def test_changes_are_made_in_a_copy_as_if_all_was_written(tmp_path: Path, library: Path, settings: Settings) -> None:
+    """A removal after updates: what is gone stays gone, and ids are given once."""
+    states = []
+    for share in (0, 10**9):
+        folder = tmp_path / str(share)
+        vars(drafts)["_SHARE"] = 0
+        index_files(folder, library, settings)
+        index_documents(folder, [Document(f"owl {n}", "", f"Owl {n} hoots. It sleeps.") for n in range(9)])
+        (library / "bees.txt").rename(library / "other.txt")
+        index_files(folder, library)
+        (library / "other.txt").rename(library / "bees.txt")
+        vars(drafts)["_SHARE"] = share
+        remove_documents(folder, ["owl 3", "octopus.md"])
+        assert not (require_generation(folder) / CHANGES).exists()
+        index_documents(folder, Document("owl 3", "", "Owl 3 is back."))
+        with closing(open_documents(require_generation(folder))) as database:
+            rows = [database.execute(f"SELECT * FROM {table} ORDER BY 1, 2").fetchall() for table in NUMBERED]
+        states.append((rows, tables(folder)))
+        check_counts(folder)
+    assert states[0] == states[1]
+
+
 def test_a_document_that_is_gone_comes_back_beside_what_is_shared(tmp_path: Path, library: Path, settings: Settings) -> None:
     folder, rows = tmp_path / "kb", (library / "rows.jsonl").read_text()
     index_files(folder, library, settings)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import zipfile
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -10,12 +12,14 @@ from index_content import assert_same, old
 
 from oreqa.core import Document
 from oreqa.errors import IndexStateError, InputError
-from oreqa.index.generations import DOCUMENTS, newest_generation
+from oreqa.index import drafts
+from oreqa.index.generations import DOCUMENTS, newest_generation, require_generation
 from oreqa.index.in_memory import index_documents
 from oreqa.index.ingest import index_files
 from oreqa.index.removal import remove_documents
 from oreqa.index.search import Index
-from oreqa.index.store import Settings
+from oreqa.index.soundness import check_index
+from oreqa.index.store import Settings, open_documents
 from oreqa.index.writer import IndexWriter
 
 
@@ -53,6 +57,41 @@ def test_what_is_removed_leaves_no_copy_behind(tmp_path: Path, settings: Setting
     data = (generation / DOCUMENTS).read_bytes()
     assert not [key for key in keys_of_all[::3] if key.encode() in data]
     assert [path.name for path in (tmp_path / "kb").glob("search-*")] == [generation.name]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_whatever_came_before_what_is_removed_leaves_no_copy(
+    tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """Documents of all lengths are added, changed and removed, in a copy of those that are written whole."""
+    monkeypatch.setattr(drafts, "_SHARE", 0)
+    written: list[str] = []
+    change = drafts._change_copy
+    monkeypatch.setattr(drafts, "_change_copy", lambda *folders: (written.append("copy"), change(*folders)))
+    rng, texts, folder = random.Random(seed), dict[str, str](), tmp_path / "kb"
+
+    def document(number: int) -> Document:
+        mark = f"q{number}x{rng.randrange(10**9)}q"
+        body = " ".join(f"Owl {rng.randrange(99)} hoots at {mark}." for _ in range(rng.choice([1, 5, 60, 400])))
+        texts[f"key{mark}"] = mark
+        return Document(f"key{mark}", f"Title {mark}", body)
+
+    index_documents(folder, [document(number) for number in range(60)], settings)
+    gone: list[str] = []
+    for step in range(6):
+        index_documents(folder, [document(100 * step + number) for number in range(60, 60 + rng.randrange(1, 9))])
+        keys_now = rng.sample(sorted(texts), rng.randrange(1, 9))
+        gone += [texts.pop(key) for key in keys_now]
+        remove_documents(folder, keys_now)
+        data = b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+        assert [mark for mark in gone if mark.encode() in data] == []
+        assert sorted(keys(folder)) == sorted(texts)
+        assert all(mark.encode() in data for mark in texts.values())
+        assert check_index(folder) == []
+    assert len(written) == 6
+    with closing(open_documents(require_generation(folder))) as database:
+        assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert database.execute("PRAGMA foreign_key_check").fetchall() == []
 
 
 def test_files_that_are_still_there_come_back(tmp_path: Path, library: Path, settings: Settings) -> None:

@@ -144,15 +144,31 @@ def shared_documents(generation: Path | None, folder: Path) -> dict[str, dict[st
 def compacted(database: sqlite3.Connection, folder: Path, generation: Path | None, always: bool) -> sqlite3.Connection:
     """Write a draft whole whose changes to a ``generation`` are a large share of it, or ``always``, and open it as that.
 
-    What counts no longer leaves no copy. Raises IndexStateError if the documents were damaged since they were written.
+    What counts no longer leaves no copy. Few changes are made in a copy of the documents, which costs little more than the
+    copy. Raises IndexStateError if the documents were damaged since they were written.
     """
     if generation is None or not is_shared(database):
         return database
-    if not always and _SHARE * (folder / CHANGES).stat().st_size <= (folder / DOCUMENTS).stat().st_size:
+    are_few = _SHARE * (folder / CHANGES).stat().st_size <= (folder / DOCUMENTS).stat().st_size
+    if are_few and not always:
         return database
     need_sound(generation, [DOCUMENTS])
     whole = folder / f"{DOCUMENTS}.whole"
     removed = database.execute("SELECT id FROM removed").fetchall()
+    if not are_few:
+        _write_whole(database, whole)
+    database.close()
+    if are_few:
+        _change_copy(folder, whole)
+    (folder / CHANGES).unlink()
+    whole.replace(folder / DOCUMENTS)
+    database = open_draft(folder)
+    database.executemany("INSERT INTO removed VALUES (?)", removed)
+    return database
+
+
+def _write_whole(database: sqlite3.Connection, whole: Path) -> None:
+    """Write the documents and their changes into one file, row by row."""
     database.execute("ATTACH ? AS target", (str(whole.absolute()),))
     for pragma in ("journal_mode = OFF", "synchronous = OFF"):
         database.execute(f"PRAGMA target.{pragma}")
@@ -164,13 +180,30 @@ def compacted(database: sqlite3.Connection, folder: Path, generation: Path | Non
             "INSERT INTO target.sentences SELECT * FROM sentences WHERE passage IN (SELECT id FROM target.passages)"
         )
         of_documents = "WHERE document IN (SELECT id FROM target.documents)"
-        columns = "document, page, source, read, left_out"
-        database.execute(f"INSERT INTO target.pages SELECT {columns} FROM pages {of_documents} ORDER BY document, rowid")
+        database.execute(f"INSERT INTO target.pages SELECT {_OF_PAGES} FROM pages {of_documents} ORDER BY document, rowid")
         database.execute(f"INSERT INTO target.layouts SELECT * FROM layouts {of_documents}")
         _set_last_ids(database, "main", "target")
-    database.close()
-    (folder / CHANGES).unlink()
-    whole.replace(folder / DOCUMENTS)
-    database = open_draft(folder)
-    database.executemany("INSERT INTO removed VALUES (?)", removed)
-    return database
+
+
+def _change_copy(folder: Path, whole: Path) -> None:
+    """Make the changes of a draft in a copy of its documents, in which SQLite writes zeros over what it deletes."""
+    shutil.copyfile(folder / DOCUMENTS, whole)
+    with closing(connect_draft(whole)) as target:
+        target.execute("ATTACH ? AS changes", (str((folder / CHANGES).absolute()),))
+        with transaction(target):
+            target.execute("DELETE FROM main.documents WHERE id IN (SELECT id FROM changes.removed_documents)")
+            replaced = "id IN (SELECT id FROM changes.replaced_rows)"
+            gone = "(SELECT gone FROM changes.documents AS new WHERE new.id = main.documents.id)"
+            target.execute(f"UPDATE main.documents SET gone = {gone} WHERE {replaced}")
+            target.execute("DELETE FROM main.sources WHERE path IN (SELECT path FROM changes.removed_sources)")
+            target.execute(f"INSERT INTO main.documents SELECT * FROM changes.documents WHERE NOT {replaced}")
+            for table in ("settings", "compounds"):
+                target.execute(f"DELETE FROM main.{table}")
+            for table in ("settings", "compounds", "sources", "passages", "terms", "sentences", "layouts"):
+                target.execute(f"INSERT INTO main.{table} SELECT * FROM changes.{table}")
+            target.execute(f"INSERT INTO main.pages SELECT {_OF_PAGES} FROM changes.pages ORDER BY rowid")
+            _set_last_ids(target, "changes", "main")
+
+
+_OF_PAGES = "document, page, source, read, left_out"
+"""The columns of the table of pages."""
