@@ -150,15 +150,15 @@ ROWS: dict[str, list[Row]] = {
         ),
         Row(
             "6",
-            "BERT→ENDX→full attention",
+            "GRU of 96→ENDX→full attention",
             "71.83→76.44→79.82",
             tuple(
                 ("endx/full_attention.json", "rows", name, "mrr")
-                for name in ("MiniLM, alone", "MiniLM, ENDX", "full cross-attention")
+                for name in ("GRU of 96, raw, alone", "GRU of 96, raw, ENDX", "full cross-attention")
             ),
-            "3,000; 128",
+            "1,500×4; 65",
             1,
-            "full attention: holds",
+            "attention: holds",
         ),
     ],
     "reconsider": [
