@@ -12,13 +12,10 @@ from oreqa.answering.blocks import (
     MAX_ITEMS,
     MAX_SENTENCES,
     SectionLines,
-    asks_for_block,
     find_block,
-    scored_blocks,
     section_lines,
 )
-from oreqa.answering.combining import Combination, ScoredSpan
-from oreqa.core import Hit, Passage, Sentence, Span
+from oreqa.core import Passage, Sentence
 from oreqa.index.in_memory import index_documents
 from oreqa.index.store import Settings
 from oreqa.models.reader.blocks import TokenOdds
@@ -119,67 +116,6 @@ def test_it_holds_the_sentence_of_the_answer_and_the_likeliest_one() -> None:
     (passage,) = cut("Bees dance. They sting. They fly.", 0)
     section: SectionLines = section_lines([passage], {0: likely(passage, "They fly.")})
     assert find_block(section, 0).text == "Bees dance.\n[...]\nThey fly."
-
-
-@pytest.mark.parametrize(
-    ("question", "whole"),
-    [
-        ("How do I start it?", True),
-        ("The disk is full; how can I free some space?", True),
-        ("why is it slow", True),
-        ("What are the steps of the installation?", True),
-        ("Which two mailing lists are there?", True),
-        ("What is secure boot?", True),
-        ("In which cases does it wait?", True),
-        ("Under what conditions is a vote held?", True),
-        ("What do I have to do to add a user?", True),
-        ("The disk is full, what do I do?", True),
-        ("What is needed to build it?", True),
-        ("Tell me how to change the port.", True),
-        ("Could you explain what a slot is for?", True),
-        ("List the supported formats", True),
-        ("Show me an example of a hook.", True),
-        ("What's the difference between a hard link and a soft one?", True),
-        ("What is the best way to copy it?", True),
-        ("What is a logical replication slot?", True),
-        ("Is there a way to mute it?", True),
-        ("How has it changed?", True),
-        ("Can I restrict access by address?", True),
-        ("Is it risky to turn it on?", True),
-        ("Can I choose it or not?", True),
-        ("Is a bee an animal or an insect?", False),
-        ("Is there an option to turn it off?", False),
-        ("Can you tell me the default port?", False),
-        ("Does anyone know the default port?", False),
-        ("What is the process called that makes sugar?", False),
-        ("What is the highest point of Peru?", False),
-        ("What is a pub licensed to sell?", False),
-        ("Who lists the prices?", False),
-        ("How many hearts does an octopus have?", False),
-        ("How urban is Ohio in percent?", False),
-        ("Who described how it was built?", False),
-        ("What is the default port?", False),
-        ("Which class is it?", False),
-        ("When was it built?", False),
-    ],
-)
-def test_questions_that_a_block_answers(question: str, whole: bool) -> None:
-    assert asks_for_block(question) is whole
-
-
-def test_blocks_compete_by_their_likeliest_sentence() -> None:
-    first, second = cut("Bees dance. They sting.", 0)[0], cut("Birds fly. They sing.", 0)[0]
-    hits = [Hit(0.2, passage, passage.sentences[0], number, number, {}) for number, passage in enumerate((first, second))]
-    odds = [likely(first), likely(second, "They sing.")]
-    spans = [
-        ScoredSpan(Span(text, 0, 3, number, 0.0, {}), 9.0, {"span": -0.1, "selection": -0.7, "retrieval": 0.2})
-        for number, text in ((0, "Bee"), (1, "Bir"), (1, "ird"))
-    ]
-    best, other = scored_blocks(spans, hits, odds, Combination(selection=1.0, retrieval=8.0))
-    assert (best.span.text, other.span.text) == ("Bir", "Bee")
-    assert best.score == pytest.approx(np.log(1 / (1 + np.exp(-2))) - 0.7 + 8 * 0.2, abs=1e-5)
-    assert best.scores["span"] == pytest.approx(np.log(1 / (1 + np.exp(-2))), abs=1e-5)
-    assert other.scores["span"] == pytest.approx(np.log(1 / (1 + np.exp(4))), abs=1e-5)
 
 
 def test_answers_have_blocks_if_the_reader_knows_them(fitted: Path, tiny_reader: Path, tmp_path: Path) -> None:

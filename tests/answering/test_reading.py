@@ -126,7 +126,7 @@ def test_the_head_of_a_document_dates_the_answers_of_all_its_passages(tmp_path: 
         hits = index.search("days of leave a year of employees", 20, mode="sparse", unit="passage", snapshot=snapshot)
         assert all(hit.passage.start > HEAD for hit in hits if "26" in hit.passage.text or "30" in hit.passage.text)
         reader = cast(Reader, SpansByPassage("26", "30"))
-        (answers,) = best_answers(reader, None, ["days of leave?"], [hits], 3, snapshot, Combination(), None)
+        (answers,) = best_answers(reader, None, ["days of leave?"], [hits], 3, snapshot, index.encoder, Combination(), None)
     marks = [(answer.text, Path(answer.newer).name, answer.contradicted_by) for answer in answers]
     assert marks == [("30", "", ""), ("26", "b.md", "")]
 

@@ -110,3 +110,14 @@ def test_nothing() -> None:
     assert find_structures([]) == []
     assert find_structures(lines_of("Bees dance. They sting.")) == []
     assert Structure("list", 0, 1, ((0, 1),)) == find_structures(lines_of("- one"))[0]
+
+
+def test_terms_with_what_they_mean_in_one_sentence_are_a_list() -> None:
+    text = "There are several lists:\n\nbee-news\nInformation about\nnew bees.\n\nbee-users\nTopics for users. They post.\n\nIt is free."
+    assert [structure for structure in shown(text) if structure[0] == "list"] == [
+        (
+            "list",
+            "There are several lists:",
+            ["bee-news\nInformation about\nnew bees.", "bee-users\nTopics for users. / They post."],
+        )
+    ]

@@ -280,7 +280,7 @@ class Answerer(OfOneProcess):
         read = [holding_names(text, ranking)[:depth] for text, ranking in zip(questions, hits, strict=True)]
         replies = []
         for ranking, chosen, answers in zip(
-            hits, read, best_answers(*models, questions, read, k, snapshot, *fitted), strict=True
+            hits, read, best_answers(*models, questions, read, k, snapshot, self.index.encoder, *fitted), strict=True
         ):
             likely = likely_answers(answers, threshold)
             best = answers[0] if answers else None
@@ -293,7 +293,7 @@ class Answerer(OfOneProcess):
         rankings = reranked_hits(self.hit_reranker, texts, [hits[place] for place in answered], self.rerank_hits)
         read = [holding_names(text, ranking)[:depth] for text, ranking in zip(texts, rankings, strict=True)]
         for place, ranking, answers in zip(
-            answered, read, best_answers(*models, texts, read, k, snapshot, fitted[0], None), strict=True
+            answered, read, best_answers(*models, texts, read, k, snapshot, self.index.encoder, fitted[0], None), strict=True
         ):
             replies[place] = replace(replies[place], answers=tuple(answers), hits=tuple(ranking))
         return replies

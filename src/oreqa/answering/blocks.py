@@ -8,7 +8,6 @@ its section.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -16,7 +15,6 @@ from typing import Literal
 import numpy as np
 
 from oreqa.answer import Answer, AnswerBlock, Piece
-from oreqa.answering.combining import Combination, ScoredSpan
 from oreqa.arrays import Reals
 from oreqa.core import Hit, Passage, Sentence
 from oreqa.index.snapshot import Snapshot
@@ -36,72 +34,6 @@ longest definition that is for any of its lines."""
 
 BEFORE, BEHIND = 3, 6
 """Passages of the same section that are looked at before and behind the one that was read."""
-
-
-_OPEN = re.compile(
-    r"""
-    (?:^|[,;:.?!]\ )(?:and\ |but\ |so\ )?(?:
-        how\ (?:do|does|did|can|could|should|would|might|must|to|is|are|was|were|will|has|have|come)
-        |why
-        |(?:in|under|on|for)\ (?:which|what)\ (?:ways?|cases|order|conditions|circumstances)
-        |what\ (?:do|should|can|could|must)\ (?:i|we|you|one)\ (?:have\ to\ |need\ to\ )?(?:do|need)
-        |when\ (?:do|would|should|must)\ (?:i|we|you)
-    )\b
-    |^what\ (?:are|happens|goes|should|must|can|is\ (?:to\ be\ done|(?:needed|required|necessary)\ (?:to|for|before)))\b
-    |^what\ (?:is|does)\ .+\ (?:mean|for)\W*$
-    |^(?:which|what)\ (?:\w+\ ){0,2}\w{2,}s\ (?:are|do|does|can|could|must|should|may|have|belong|exist)\b
-    |^what(?:\ is|['’]s)\ (?:
-        (?!the\b|my\b|this\b)(?:an?\ )?[\w-]+(?:\ [\w-]+)?\W*$
-        |an?(?:\ (?!(?:at|called|for|in|of|on|to|used)\b)[\w-]+){3}\W*$
-        |the\ (?:(?:main|key)\ )?(?:differences?|procedure|advantage)\ (?:between|for|of|to|when)\b
-        |the\ (?:best|correct|easiest|preferred|proper|recommended|right|safest|simplest|usual)\ (?:way|method)\b
-    )
-    |^(?:please\ )?(?:(?:can|could|would)\ you\ )?(?:please\ )?(?:
-        explain|describe|list|tell\ me\ (?:about|how|why|what\ to)|(?:show|give)(?:\ me)?\ (?:how|(?:an\ |some\ )?examples?)
-    )\b
-    |^(?:can|could|do|does|did|is|are|was|were|must|should|may|might|will|would|has|have)\ (?!
-        .*\ or\ (?!not\b)
-        |there\ (?:an?|any|some)\ (?:\w+\ )?(?:command|flag|key|option|setting|switch|variable)\b
-        |(?:any|some)one\ know|you\ (?:please\ )?(?:give|know|name|say|tell)\b
-    )
-    |\bis\ there\ (?:a|any|some)\ way\b
-    |\b(?:steps|reasons)\b
-    """,
-    re.IGNORECASE | re.VERBOSE,
-)
-"""Questions that are answered by a block: how something is done, why, which things, what something is, whether it is so."""
-
-
-def asks_for_block(question: str) -> bool:
-    """Whether a question is one that steps, reasons, a list, a definition or yes or no answer, and not a name or
-    a number.
-
-    Examples:
-        >>> asks_for_block("How do I start it?"), asks_for_block("How many hearts has it?")
-        (True, False)
-    """
-    return bool(_OPEN.search(question.strip()))
-
-
-def scored_blocks(
-    spans: Sequence[ScoredSpan], hits: Sequence[Hit], odds: Sequence[TokenOdds], weights: Combination
-) -> list[ScoredSpan]:
-    """The best span of each passage with the score of the passage's block, best first.
-
-    The log-probability of the likeliest sentence stands for that of the span, so that blocks and spans are on one scale.
-    """
-    of_passage: dict[int, ScoredSpan] = {}
-    for scored in spans:
-        of_passage.setdefault(scored.span.passage_number, scored)
-    blocks = []
-    for number, scored in of_passage.items():
-        passage, scores = hits[number].passage, scored.scores
-        ranges = [(sentence.start - passage.start, sentence.end - passage.start) for sentence in passage.sentences]
-        likeliest = max(odds[number].mean_probability(*sentence) for sentence in ranges)
-        log_probability = float(np.log(max(likeliest, 1e-9)))
-        score = log_probability + weights.selection * scores["selection"] + weights.retrieval * scores["retrieval"]
-        blocks.append(replace(scored, score=score, scores={**scores, "span": log_probability}))
-    return sorted(blocks, key=lambda scored: -scored.score)
 
 
 def with_blocks(

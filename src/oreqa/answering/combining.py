@@ -31,6 +31,7 @@ SCORE_MEANINGS: Mapping[str, str] = MappingProxyType(
         "span": "reader: log-probability of the span, or of its block's likeliest sentence",
         "selection": "reader: log-probability of the passage among those read",
         "passage_logit": "reader: log-odds that the passage answers",
+        "structure": "added by a block's heading, and by a list that is asked for",
         "agreement": "added by equal answers elsewhere",
         "occurrences": "spans with this answer",
         "before_span_reranker": "score before re-ranking",

@@ -9,7 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from oreqa.answer import Answer
-from oreqa.answering.blocks import asks_for_block, scored_blocks, with_blocks
+from oreqa.answering.block_scores import asks_for_block, heading_cosines, scored_blocks
+from oreqa.answering.blocks import with_blocks
 from oreqa.answering.combining import (
     Combination,
     ScoredSpan,
@@ -31,6 +32,7 @@ from oreqa.index.documents import stored_beginning
 from oreqa.index.fitted import IndexFitted
 from oreqa.index.snapshot import Snapshot
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
+from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.fitted import Calibration, Fitted
 from oreqa.models.names import CLASSIFIER
 from oreqa.models.reader.blocks import Reading
@@ -198,10 +200,11 @@ def best_answers(
     hits: Sequence[Sequence[Hit]],
     k: int,
     snapshot: Snapshot,
+    encoder: Encoder,
     combination: Combination,
     calibration: Calibration | None,
 ) -> list[list[Answer]]:
-    """The ``k`` best answers to each question from its hits, which were found in a ``snapshot``."""
+    """The ``k`` best answers to each question from its hits, which were found in a ``snapshot`` with an ``encoder``."""
     if reader is None:
         return [sentence_answers(ranking, k, calibration) for ranking in hits]
     passages = [[hit.passage for hit in ranking] for ranking in hits]
@@ -213,7 +216,10 @@ def best_answers(
     replies = []
     for question, scored, ranking, reading in zip(questions, ranked, hits, readings, strict=True):
         whole = bool(reading.odds) and asks_for_block(question) and not _ASKS_AT_THE_END.match(question)
-        best = scored_blocks(scored, ranking, reading.odds, combination) if whole else scored
+        best = scored
+        if whole and ranking:
+            headings = heading_cosines(encoder, question, ranking)
+            best = scored_blocks(question, scored, ranking, reading.odds, headings, combination)
         compared = span_answers(best, ranking, max(k, COMPARED_ANSWERS), calibration)
         compared = definitions_first(question, ranking, calibration, compared)
         current = current_first(question, compared, _origins(ranking, snapshot))

@@ -27,7 +27,7 @@ SHOWN_FOLDER = 12
 """A folder that all places share is named once, below the table, if it has this many characters."""
 
 _RANKS = {"cosine": ("sentence_cosine", "passage_cosine"), "BM25": ("sentence_bm25", "passage_bm25")}
-_SCORES = ("span", "selection", "retrieval", "agreement", "reranking", "score")
+_SCORES = ("span", "selection", "retrieval", "structure", "agreement", "reranking", "score")
 """Scores of answers that have a column."""
 
 

@@ -14,11 +14,12 @@ from oreqa.answer import BlockKind
 from oreqa.text.rows import CELL_GAP, row_cells
 from oreqa.text.sentences import is_prose
 
-MAX_TERM = 80
-"""Characters of the longest term."""
+MAX_TERM, SHORT_TERM = 80, 40
+"""Characters of the longest term, and of one on a line of its own within a sentence: a wrapped line is longer."""
 
 _MARK = re.compile(r"(?:[-*+•‣◦–]|\(?(?P<number>\d{1,3})[.)]|\(?[a-z][.)])[ \t]+\S")
 _COMMAND = re.compile(r"[$#%>]\s?\S|\w+> ")
+_HAS_TERM = re.compile(rf"[^\n.!?:;,]{{1,{SHORT_TERM}}}\n\s*[A-Z]")
 _CODE = re.compile(r"[{}<>|=;\\_/]|(?<![\w-])-{1,2}\w|\w\(|\w::|`")
 _MAX_CODE = 0.04
 _MIN_WORDS = 3
@@ -70,6 +71,11 @@ class TextLine:
         return (self.text.endswith((".", "!", "?", ":")) and self.text.count(" ") >= _MIN_WORDS) or is_prose(self.text)
 
     @property
+    def has_term(self) -> bool:
+        """Whether it begins a paragraph with a short line that is its term."""
+        return self.begins_paragraph and bool(_HAS_TERM.match(self.text))
+
+    @property
     def introduces(self) -> bool:
         """Whether it ends as what introduces a list or code does."""
         return self.text.endswith(":")
@@ -119,6 +125,7 @@ def _lists_of_definitions(lines: Sequence[TextLine], structures: Sequence[Struct
     """The lists whose items are definitions that follow each other."""
     definitions = [structure for structure in structures if structure.kind == "definition"]
     ends = {structure.start: structure.end for structure in definitions}
+    ends |= {place: _paragraph_end(lines, place) for place, line in enumerate(lines) if place not in ends and line.has_term}
     lists = []
     for first in ends:
         if first and lines[first - 1].introduces:

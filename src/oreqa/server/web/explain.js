@@ -37,7 +37,7 @@ function search({ hits }, { open }) {
 
 function reading({ answers }) {
 	const parts = ({ scores, score }) => Object.entries({ ...scores, score })
-		.map(([name, value]) => /^(span|selection|retrieval|agreement|reranking|score)$/.test(name) && `${name} ${signed(value)}`);
+		.map(([name, value]) => /^(span|selection|retrieval|structure|agreement|reranking|score)$/.test(name) && `${name} ${signed(value)}`);
 	return stage("2. Reading", answers.length ? "The best answers, and what their scores are made of." : "No answer was read.",
 		el("ol", answers.slice(0, 5).map((answer) => el("li",
 			el("p", { dir: "auto" }, answer.text), joined(certainty(answer), answer.computation ? [] : parts(answer))))));
