@@ -23,7 +23,7 @@ def test_a_plan_is_printed_with_the_costs_it_was_made_by() -> None:
     assert [row[2:12].strip() for row in rows if row[2:12].strip()] == [
         "disk", "memory", "encoding", "a search", "an update", "machines", "cost",
     ]  # fmt: skip
-    assert last.endswith("; times beyond 64,000 passages are extrapolated")
+    assert last.endswith("; updates beyond 64,000 passages are extrapolated")
     row = json.loads(run("plan", "--passages", "21e6", "--machine", "16c64g", "--json").stdout)
     assert row["passages"] == 21_000_000
     assert f"{row['disk'] / 1e9:,.0f} GB" in rows[0]

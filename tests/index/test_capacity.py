@@ -18,6 +18,7 @@ from oreqa.index.search import Index
 from oreqa.index.store import Settings
 
 RESULTS = json.loads((Path(__file__).parents[2] / "results" / "capacity" / "costs.json").read_text())
+GROWTH = json.loads((Path(__file__).parents[2] / "results" / "capacity" / "growth.json").read_text())["collections"]
 ROWS: list[dict[str, Any]] = RESULTS["collections"]
 SMALL = Machine(2, 8e9)
 
@@ -41,9 +42,17 @@ def test_costs_are_those_that_were_measured() -> None:
     assert MEASURED.encode == pytest.approx(encoder["encode"] / encoder["passages"], rel=0.05)
     assert MEASURED.characters == pytest.approx(row["characters"] / row["passages"], rel=0.05)
     assert MEASURED.sentences == pytest.approx(row["sentences"] / row["passages"], rel=0.05)
-    for name in ("memory", "search", "update"):
+    for name in ("memory", "update"):
         assert getattr(foretold, name) == pytest.approx(row[name], rel=0.2), name
     assert foretold.write == pytest.approx(row["build"], rel=0.2)
+
+
+@pytest.mark.parametrize("size", ["14000", "100000", "1000000"])
+def test_searches_are_foretold_up_to_a_million_passages(size: str) -> None:
+    row = GROWTH[size]["search"]
+    foretold = plan(row["passages"], SMALL)
+    assert foretold.search == pytest.approx(row["processor ms"]["p50"] / 1000, rel=0.15)
+    assert foretold.disk == pytest.approx(row["passages"] * row["bytes a passage"], rel=0.15)
 
 
 def test_a_plan_grows_with_the_passages_and_the_machine_is_counted() -> None:

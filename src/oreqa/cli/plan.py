@@ -105,7 +105,7 @@ def _lines(result: Plan) -> list[str]:
     )  # fmt: skip
     measured = (
         f"a passage: {costs.characters:,.0f} characters, {costs.sentences:.1f} sentences, {costs.disk:,.0f} bytes; "
-        f"{1 / costs.encode:,.0f} are encoded in a second of a core; times beyond 64,000 passages are extrapolated"
+        f"{1 / costs.encode:,.0f} are encoded in a second of a core; updates beyond 64,000 passages are extrapolated"
     )
     return [
         f"{count:,} passages on a machine of {result.machine}",

@@ -39,14 +39,16 @@ class Costs:
     """Seconds to read, split and write."""
     base_search: float
     search: float
+    """Seconds for each passage of those up to which candidates grow."""
+    scan: float
     update: float
     compare: float
     """Seconds to publish the change of one document, with the encoder loaded, and to compare a byte with its checksum."""
 
     @property
     def vectors(self) -> float:
-        """Bytes of the vectors of a passage and its sentences, and of the numbers of these."""
-        return (1 + self.sentences) * (self.vector + 8) + 4 * self.sentences
+        """Bytes of the vectors of a passage and its sentences, of their numbers, and of the passage's bits."""
+        return (1 + self.sentences) * (self.vector + 8) + 4 * self.sentences + self.vector // 8
 
     @property
     def disk(self) -> float:
@@ -61,15 +63,21 @@ MEASURED = Costs(
     documents=1170,
     words=1330,
     base_memory=6.7e7,
-    memory=63,
+    memory=110,
     encode=0.014,
     write=0.0015,
     base_search=0.0205,
     search=4.9e-7,
+    scan=6e-8,
     update=0.044,
     compare=8.6e-10,
 )
-"""As benchmarks/speed/capacity.py measured them on paragraphs; results/capacity/costs.json has its figures."""
+"""As benchmarks/speed/capacity.py measured them on paragraphs; results/capacity/costs.json has its figures.
+
+A search and its memory are from benchmarks/speed/growth.py, up to a million passages: results/capacity/growth.json."""
+
+_CANDIDATES_GROW = 30_000
+"""Passages up to which a search has more candidates in a larger index."""
 
 FEWEST_TO_TELL = 500
 """Passages that an index must have for its bytes to tell those of a larger one."""
@@ -162,7 +170,7 @@ def plan(passages: int, machine: Machine, costs: Costs = MEASURED) -> Plan:
         encode=encode,
         write=write,
         build=encode / machine.cores + write,
-        search=costs.base_search + passages * costs.search,
+        search=costs.base_search + min(passages, _CANDIDATES_GROW) * costs.search + passages * costs.scan,
         update=costs.update + (disk * costs.compare if disk <= QUICK else 0),
         machines=machines,
         build_dollars=(encode + write) / 3600 * CORE_HOUR,
