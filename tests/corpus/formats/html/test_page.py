@@ -268,6 +268,7 @@ def test_what_else_a_list_of_contents_holds_is_counted_and_stays() -> None:
         f"<p>No boat heeds {', '.join(['<a href=a.html>Section 3.1</a>'] * 9)} in fog.</p>",
         f"<ul>{links('1.2.3 mends the lamp', '1.2.2 adds goats', '1.2.1 is the first', page='news.html')}</ul>",
         f"<ul>{links('802.3 Ethernet', '802.11 Wi-Fi', '802.15 Bluetooth', page='standards.html')}</ul>",
+        f"<ul>{links('1.' + '9' * 5000, '2.1 Light', '2.9 Lamps', page='numbers.html')}</ul>",
         f"<ul>{links('Part of the crew', 'Question about oil', 'Section for guests', page='people.html')}</ul>",
         f"<dl>{links('The oil lamp', 'The gas lamp', 'The arc lamp', page='lamps.html', tag='dt')}</dl>",
         f"<p>{'It is told in <a href=a.html>Section 3.1</a> of the old book, as far as it is told. ' * 9}</p>",

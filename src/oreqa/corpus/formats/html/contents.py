@@ -21,8 +21,9 @@ contents, and of what is told by its links alone; and the share of links that mu
 
 _PART = r"(?:chapter|appendix|part|section|question|§|kapitel|anhang|abschnitt|teil|chapitre|annexe|cap[íi]tulo|capitolo)"
 _NUMBERED = re.compile(
-    rf"\W*(?P<part>{_PART} )?(?P<number>(?(part)(?:(?:\d+|(?-i:[A-Z]))(?:\.\d+)*|(?-i:[IVXLC]+))\b|"
-    r"(?:\d+|(?-i:[A-Z]))(?:\.\d+)+))(?P<title>.*)",
+    rf"\W*(?P<part>{_PART} )?"
+    r"(?P<number>(?(part)(?:(?:\d{1,6}|(?-i:[A-Z]))(?:\.\d{1,6})*|(?-i:[IVXLC]+))\b|"
+    r"(?:\d{1,6}|(?-i:[A-Z]))(?:\.\d{1,6})+))(?P<title>.*)",
     re.IGNORECASE | re.DOTALL,
 )
 _LEADING = re.compile(rf"\W*(?:{_PART} )?(?:(?:\d+|[a-z])(?:\.\d+)*[.:)]?\s+)?", re.IGNORECASE)
