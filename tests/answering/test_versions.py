@@ -185,9 +185,12 @@ def test_an_older_answer_is_not_shown_for_the_newer_ones_sake() -> None:
 def test_no_answer_is_likelier_than_one_before_it() -> None:
     answers = [leave(str(days), f"{days}.txt", confidence=p) for days, p in ((20, 0.5), (21, 0.7), (22, 0.3), (23, 0.4))]
     assert [a.confidence for a in likely_answers(answers, 0.3)] == [0.5, 0.5, 0.3, 0.3]
-    assert [a.confidence for a in likely_answers(answers, 0.4)] == [0.5, 0.5]
+    assert [a.confidence for a in likely_answers(answers, 0.4)] == [0.5, 0.5, 0.4]
+    assert [a.confidence for a in likely_answers(answers[2:], 0.4)] == [0.4]
     older = replace(answers[1], newer="20.txt")
     assert [a.confidence for a in likely_answers([answers[0], older, *answers[2:]], 0.3)] == [0.5, 0.7, 0.3, 0.3]
+    contradicting = [replace(answers[2], contradicted_by="23.txt"), replace(answers[3], contradicted_by="22.txt")]
+    assert likely_answers(contradicting, 0.4) == tuple(contradicting)
     uncalibrated = [replace(a, confidence=None) for a in answers]
     assert likely_answers(uncalibrated, 0) == tuple(uncalibrated)
 

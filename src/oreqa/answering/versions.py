@@ -101,25 +101,19 @@ def _is_likely(answer: Answer) -> bool:
 def likely_answers(answers: Sequence[Answer], threshold: float) -> tuple[Answer, ...]:
     """The answers whose confidence is ``threshold`` or more, and those of other documents that they are marked with.
 
-    None has a higher confidence than one before it, but for those of older versions: the answers' order is right more often
-    than that of their confidence.
+    None of the former has a higher confidence than one before it, but for those of older versions: the answers' order is
+    right more often than that of their confidence.
     """
-    falling = _falling(answers)
-    likely = [answer for answer in falling if (answer.confidence or 0.0) >= threshold]
-    marked = [_marking(answer, key, falling) for answer in likely for key in (answer.newer, answer.contradicted_by) if key]
-    return tuple(answer for answer in falling if answer in likely or answer in marked)
-
-
-def _falling(answers: Sequence[Answer]) -> list[Answer]:
-    """The answers, none with a higher confidence than one before it that is no older version."""
-    falling, most = list[Answer](), 1.0
+    likely = [answer for answer in answers if (answer.confidence or 0.0) >= threshold]
+    marked = [_marking(answer, key, answers) for answer in likely for key in (answer.newer, answer.contradicted_by) if key]
+    shown, most = list[Answer](), 1.0
     for answer in answers:
-        if answer.confidence is None or answer.newer:
-            falling.append(answer)
-            continue
-        most = min(most, answer.confidence)
-        falling.append(replace(answer, confidence=most))
-    return falling
+        if answer in likely and answer.confidence is not None and not answer.newer:
+            most = min(most, answer.confidence)
+            shown.append(replace(answer, confidence=most))
+        elif answer in likely or answer in marked:
+            shown.append(answer)
+    return tuple(shown)
 
 
 def _marking(marked: Answer, key: str, answers: Sequence[Answer]) -> Answer | None:
