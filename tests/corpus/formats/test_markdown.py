@@ -127,6 +127,34 @@ def test_lines_end_at_line_feeds_alone() -> None:
         assert (place.source, place.line) == (text.index(words), text[: text.index(words)].count("\n") + 1)
 
 
+HEADINGS = "## Install\n\nRun make.\n\n## `port`\n\nIt is 80.\n\n### The *licence*\n\nMIT."
+
+
+def test_a_table_of_contents_is_left_out() -> None:
+    contents = "- [Install](#install)\n- [`port`](#port)\n  1. [The *licence*](#the-licence)"
+    document = read(f"# W\n\n{contents}\n\n{HEADINGS}")
+    assert document.text == "Run make.\n\nIt is 80.\n\nMIT."
+    assert [document.text[place.start :].split()[0] for place in document.places] == ["Run", "It", "MIT."]
+    assert [place.line for place in document.places] == [9, 13, 17]
+    (page,) = document.pages
+    assert page.left_out["contents"] == 9
+    assert page.source == page.read + sum(page.left_out.values())
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        "- [Install](#install)\n- [`port`](#port)",
+        "- [Install](#install)\n- [`port`](#port)\n- [Other](#other)",
+        "- [Install](a.md)\n- [`port`](#port)\n- [The *licence*](#the-licence)",
+        "- [Install](#install) it\n- [`port`](#port)\n- [The *licence*](#the-licence)",
+        "- Install\n- `port`\n- The *licence*",
+    ],
+)
+def test_other_lists_are_text(listed: str) -> None:
+    assert read(f"{listed}\n\n{HEADINGS}").text.startswith("- Install")
+
+
 def test_what_is_left_out_is_counted() -> None:
     (page,) = read("---\ntitle: Big cats\n---\n# Lions\n\nSee [this](http://a.b/c) <b>lion</b>.\n").pages
     assert (page.source, page.read) == (13, 4)

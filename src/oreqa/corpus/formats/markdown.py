@@ -14,7 +14,7 @@ from oreqa.core import Document, Place
 from oreqa.corpus.builder import TextBuilder, count_words
 from oreqa.corpus.decode import decode
 from oreqa.corpus.formats.front_matter import front_fields, front_matter
-from oreqa.corpus.formats.markdown_tokens import LEFT_OUT, flat_tokens, markdown_tokens, shown_text
+from oreqa.corpus.formats.markdown_tokens import LEFT_OUT, contents_lists, flat_tokens, markdown_tokens, shown_text
 from oreqa.corpus.formats.table_rows import are_names
 from oreqa.text.rows import CELL_GAP, record_text
 
@@ -59,8 +59,14 @@ class _MarkdownReader:
     def document(self) -> Document:
         body = self._front_matter()
         tokens = markdown_tokens(body)
+        contents, end = contents_lists(tokens), -1
         for number, token in enumerate(tokens):
-            self._read(token, tokens, number)
+            if number in contents:
+                end = contents[number]
+                self.builder.leave_out("contents", self.source[slice(*self._range(token))])
+                self.cursor = self._range(token)[1]
+            if number > end:
+                self._read(token, tokens, number)
         return replace(self.builder.document(self.title), fields=self.fields)
 
     def _front_matter(self) -> str:

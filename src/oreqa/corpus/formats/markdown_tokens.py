@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,6 +20,11 @@ _MAX_DEPTH = 100
 """Depth of nested lists and quotes below which the parser leaves text out."""
 _MAX_QUOTES = 20
 """Depth of nested quotes; deeper ones are read as this deep. The parser reads every line once for each depth."""
+_FEWEST_LINKS = 3
+"""Links of a table of contents, at least."""
+_OF_LISTS = frozenset(
+    f"{kind}_{end}" for kind in ("bullet_list", "ordered_list", "list_item", "paragraph") for end in ("open", "close")
+)
 _DEEPER_QUOTE = re.compile(rf"^( {{0,3}}(?:> {{0,4}}){{{_MAX_QUOTES - 1}}}>)(?: {{0,4}}>)+", re.MULTILINE)
 
 
@@ -69,3 +74,30 @@ def shown_text(child: Token) -> str:
         return child.content
     breaks = child.type in ("softbreak", "hardbreak") or child.content.lower().startswith("<br")
     return "\n" if breaks else ""
+
+
+def contents_lists(tokens: Sequence[Token]) -> dict[int, int]:
+    """Return where each list begins that is no more than links to headings of the same file, and where it ends."""
+    headings = {token.content for number, token in enumerate(tokens) if number and tokens[number - 1].type == "heading_open"}
+    ends: dict[int, int] = {}
+    begin = None
+    for number, token in enumerate(tokens):
+        if token.type not in ("bullet_list_open", "bullet_list_close", "ordered_list_open", "ordered_list_close"):
+            continue
+        if token.nesting == 1 and begin is None:
+            begin = number
+        elif begin is not None and token.level == tokens[begin].level:
+            inside = [inner for inner in tokens[begin:number] if inner.type not in _OF_LISTS]
+            if len(inside) >= _FEWEST_LINKS and all(_is_link_to(headings, inner) for inner in inside):
+                ends[begin] = number
+            begin = None
+    return ends
+
+
+def _is_link_to(headings: Set[str], token: Token) -> bool:
+    """Whether a paragraph is a link to one of the headings."""
+    children = token.children or []
+    if len(children) < 3 or (children[0].type, children[-1].type) != ("link_open", "link_close"):
+        return False
+    text = token.content[1:].rpartition("](")[0]
+    return str(children[0].attrGet("href")).startswith("#") and text in headings
