@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from oreqa.answering.definitions import MOST, SHARE_RIGHT, definitions
+from oreqa.answer import Answer
+from oreqa.answering.definitions import MOST, SHARE_RIGHT, definitions, definitions_first
 from oreqa.core import Document, Hit
 from oreqa.corpus.splitter import paragraph_passage
 from oreqa.models.fitted import Calibration
@@ -17,7 +18,7 @@ def hits(*texts: str, names: tuple[str, ...] = ()) -> list[Hit]:
 
 
 def stated(question: str, *texts: str, names: tuple[str, ...] = ()) -> list[str]:
-    return [answer.text for answer in definitions(question, hits(*texts, names=names), CALIBRATION)]
+    return [answer.text for answer, _ in definitions(question, hits(*texts, names=names), CALIBRATION)]
 
 
 @pytest.mark.parametrize(
@@ -41,11 +42,11 @@ def stated(question: str, *texts: str, names: tuple[str, ...] = ()) -> list[str]
     ],
 )
 def test_the_statement_of_the_entry_answers(question: str, text: str, statement: str) -> None:
-    [answer] = definitions(question, hits(text), CALIBRATION)
+    [(answer, _)] = definitions(question, hits(text), CALIBRATION)
     assert (answer.text, answer.confidence) == (statement, SHARE_RIGHT)
     assert text[answer.start : answer.end] == statement
     assert statement in answer.sentence.text
-    assert definitions(question, hits(text), None)[0].confidence is None
+    assert definitions(question, hits(text), None)[0][0].confidence is None
 
 
 @pytest.mark.parametrize(
@@ -67,7 +68,7 @@ def test_the_program_that_a_question_names_says_what_its_option_does() -> None:
     texts, names = ("--quiet\nSay less.", "--quiet\nSay nothing."), ("man/rsync.1.gz", "man/wget.1.gz")
     assert stated("What does --quiet do in wget?", *texts, names=names) == ["Say nothing."]
     answers = definitions("What does --quiet do?", hits(*texts), CALIBRATION)
-    assert [(answer.text, answer.confidence) for answer in answers] == [
+    assert [(answer.text, answer.confidence) for answer, _ in answers] == [
         ("Say less.", SHARE_RIGHT / 2), ("Say nothing.", SHARE_RIGHT / 2)
     ]  # fmt: skip
 
@@ -79,3 +80,16 @@ def test_equal_statements_are_one_and_among_many_the_reader_chooses() -> None:
 
 def test_a_list_of_names_says_nothing() -> None:
     assert stated("What does answer-rotation do?", "answer-rotation: BOOL\nautomatic-acl: BOOL\nother: BOOL") == []
+
+
+def test_what_else_was_read_in_the_entry_is_no_further_answer() -> None:
+    read = hits("--quiet\nSay less. To disable it, write --loud.\n\n--loud\nSay more.", "Be quiet.")
+
+    def answer(value: str, hit: Hit) -> Answer:
+        start = hit.passage.text.index(value)
+        return Answer(value, start, start + len(value), 0.5, hit.sentence, hit.passage, 0.0, {})
+
+    answered = [answer("disable it", read[0]), answer("Say more", read[0]), answer("quiet", read[1])]
+    answers = definitions_first("What does --quiet do?", read, CALIBRATION, answered)
+    assert [answer.text for answer in answers] == ["Say less.", "Say more", "quiet"]
+    assert definitions_first("How is --quiet used?", read, CALIBRATION, answered) == answered

@@ -40,25 +40,30 @@ _DOES = rf"(?:{_KIND} )?(?:is|are|tells?|causes?|makes?|lets?|allows?|enables?|d
 def definitions_first(
     question: str, hits: Sequence[Hit], calibration: Calibration | None, read: Sequence[Answer]
 ) -> list[Answer]:
-    """The ``definitions``, and behind them the answers that were ``read`` and do not overlap with one."""
+    """The ``definitions``, and behind them the answers that were ``read`` outside of their entries."""
     defined = definitions(question, hits, calibration)
-    return [*defined, *(answer for answer in read if not any(_overlap(answer, other) for other in defined))]
+    return [
+        *(answer for answer, _ in defined),
+        *(answer for answer in read if not any(_is_in(answer, *of) for of in defined)),
+    ]
 
 
-def _overlap(answer: Answer, other: Answer) -> bool:
-    return answer.passage is other.passage and answer.start < other.end and other.start < answer.end
+def _is_in(answer: Answer, defined: Answer, entry: ReferenceEntry) -> bool:
+    """Whether an answer stands in the entry of a definition."""
+    start, end = answer.start - answer.passage.start, answer.end - answer.passage.start
+    return answer.passage is defined.passage and start < entry.end and entry.start < end
 
 
-def definitions(question: str, hits: Sequence[Hit], calibration: Calibration | None) -> list[Answer]:
-    """The statements of entries that say what the name is that a question asks for, best first; none for another question,
-    and for one that says more than the name and where it is looked for.
+def definitions(question: str, hits: Sequence[Hit], calibration: Calibration | None) -> list[tuple[Answer, ReferenceEntry]]:
+    """The statements of entries that say what the name is that a question asks for, best first, with their entries; none for
+    another question, and for one that says more than the name and where it is looked for.
 
     Several statements about one name share the probability. It is None without a calibration.
     """
     asked = asked_names(question) if asks_what_it_is(question) else set()
     if not asked:
         return []
-    beside, answers = beside_names(question, asked), dict[str, Answer]()
+    beside, answers = beside_names(question, asked), dict[str, tuple[Answer, ReferenceEntry]]()
     for hit, entries in zip(hits, asked_entries(question, [entry_text(hit.passage) for hit in hits]), strict=True):
         passage, documents = hit.passage, set(map(key_of, document_names(hit.passage.document_key)))
         if not entries or not beside <= set(WORD.findall(" ".join(entry_text(passage)[:2]).casefold())):
@@ -72,11 +77,11 @@ def definitions(question: str, hits: Sequence[Hit], calibration: Calibration | N
                 answer = Answer(
                     text, passage.start + start, passage.start + end, None, sentence, passage, hit.score, dict(hit.scores)
                 )
-                answers.setdefault(normalize_answer(text), answer)
+                answers.setdefault(normalize_answer(text), (answer, entry))
     if len(answers) > MOST:
         return []
     confidence = None if calibration is None else SHARE_RIGHT / max(1, len(answers))
-    return [replace(answer, confidence=confidence) for answer in answers.values()]
+    return [(replace(answer, confidence=confidence), entry) for answer, entry in answers.values()]
 
 
 def entry_text(passage: Passage) -> ReferenceText:
