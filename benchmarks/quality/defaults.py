@@ -5,7 +5,8 @@ Run:  OREQA_PRECISION=f32 python benchmarks/quality/defaults.py --work runs/own 
 The pages' source is read by macros, not as oreqa reads it. An entry states a default where it says "defaults to",
 "default is" or the like, and none where it has no word by which one could be meant. Of a package at most ``MOST`` options of
 each kind are asked about, those alone that one entry describes. An answer is right if it begins with the default, or has it
-as a word; where none is stated, a refusal is. What is given with ``SURE`` or more is sure.
+as a word; where none is stated, a refusal is. What is given with ``SURE`` or more is sure. Of stated defaults that say yes
+or no it is asked, too, whether they are on.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ HALVES = {
 }  # fmt: skip
 SEED, MOST, SURE = 0, 15, 0.5
 QUESTIONS = ("What is the default of {}?", "What is the default value of {}?", "By default, what is {} set to?")
+WHETHER = ("Is {} on by default?", "Is {} enabled by default?", "Is the option {} set by default?")
+YES_OR_NO = ("yes", "no", "true", "false", "on", "off", "0", "1")
 QUOTES = " .,\"'‘’“”`()[]"
 VERDICTS = ("right", "wrong", "refused")
 STATED = re.compile(
@@ -85,16 +88,20 @@ def judged(answers: Sequence[Answer], default: str) -> str:
 
 
 def measure(packages: Sequence[str], work: Path) -> dict[str, dict[str, int]]:
-    verdicts: dict[str, Counter[str]] = {"stated": Counter(), "unstated": Counter()}
+    verdicts: dict[str, Counter[str]] = {"stated": Counter(), "unstated": Counter(), "whether": Counter()}
     for package in packages:
         pages, folder = lay_out_pages(package, work), work / "default-indexes" / package
         asked = defaults_of(sorted(pages.iterdir()))
         index_files(folder, pages)
         questions = [QUESTIONS[number % len(QUESTIONS)].format(name) for number, (name, _) in enumerate(asked)]
+        kinds = ["stated" if default else "unstated" for _, default in asked]
+        whether = [(name, default) for name, default in asked if default in YES_OR_NO]
+        questions += [WHETHER[number % len(WHETHER)].format(name) for number, (name, _) in enumerate(whether)]
         with Answerer.load(folder) as answerer:
             replies = answerer.ask(questions, k=1)
-        for (_, default), answers in zip(asked, replies, strict=True):
-            of_kind = verdicts["stated" if default else "unstated"]
+        kinds += ["whether"] * len(whether)
+        for kind, (_, default), answers in zip(kinds, asked + whether, replies, strict=True):
+            of_kind = verdicts[kind]
             of_kind[verdict := judged(answers, default)] += 1
             of_kind["wrong and sure"] += verdict == "wrong" and (answers[0].confidence or 0) >= SURE
     return {kind: {"questions": sum(of_kind[v] for v in VERDICTS), **of_kind} for kind, of_kind in verdicts.items()}

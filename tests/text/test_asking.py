@@ -10,6 +10,9 @@ from oreqa.text.asking import asked_names, asks_what_it_is, beside_names, docume
     [
         ("What does reload do?", {"reload"}),
         ("What is the default of title?", {"title"}),
+        ("Is usedns on by default?", {"usedns"}),
+        ("Is the echo option turned on by default?", {"echo"}),
+        ("Is it on by default?", set()),
         ("By default, what is timeout set to?", {"timeout"}),
         ("Which page is about the reload command?", {"reload"}),
         ("Is 'gaps' new?", {"gaps"}),

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from oreqa.text.defaults import asks_for_default, without_default
+from oreqa.text.defaults import asks_for_default, asks_whether_default, beside_defaults, states_default, without_default
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,31 @@ def test_what_states_the_default_of_an_entry_is_left(entry: str, kept: str) -> N
         assert start <= first < last <= start + len(entry)
         rest[first:last] = " " * (last - first)
     assert "".join(rest).split() == ["Before.", *kept.split(), "Behind."]
+
+
+@pytest.mark.parametrize(
+    ("text", "states"),
+    [
+        ("The default is 5.", True),
+        ("The default value is 5.", True),
+        ("Defaults to 5.", True),
+        ("Default: 5", True),
+        ("--keep=N (default 5)", True),
+        ("It is on by default.", True),
+        ("keep all (the default)", True),
+        ("5 is the default.", True),
+        ("A defaulting mechanism exists.", False),
+        ("It changes the default colours.", False),
+    ],
+)
+def test_sentences_that_state_a_default(text: str, states: bool) -> None:
+    assert states_default(text) is states
+
+
+def test_questions_for_yes_or_no_leave_out_what_says_no_default() -> None:
+    texts = ["Echo is local. Echo is on by default.", "Echo is slow."]
+    assert beside_defaults("Is local echo on by default?", texts) == [[(0, 15)], [(0, len(texts[1]))]]
+    assert beside_defaults("Is local echo on by default?", texts[1:]) == [[]]
+    assert beside_defaults("Which echo is on by default?", texts) == [[], []]
+    assert asks_whether_default("Does it keep all by default?")
+    assert not asks_whether_default("Is the echo local?")

@@ -23,6 +23,7 @@ from oreqa.answering.combining import (
 )
 from oreqa.answering.definitions import definitions_first, entry_text
 from oreqa.answering.several import with_several
+from oreqa.answering.stated_defaults import with_stated_defaults
 from oreqa.answering.versions import COMPARED_ANSWERS, HEAD, Origin, current_first
 from oreqa.arrays import Floats
 from oreqa.core import Hit, Passage, Range, Span
@@ -39,6 +40,7 @@ from oreqa.models.reader.blocks import Reading
 from oreqa.models.reader.reader import CHUNK, Reader
 from oreqa.text.asked_entries import asked_entries, other_entries
 from oreqa.text.asking import asked_names, document_names, holds_options, named_program
+from oreqa.text.defaults import beside_defaults
 from oreqa.text.labels import labels, other_fields, repeats_question, ruled_out, similar_lines
 from oreqa.text.names import holds_names, identifiers
 from oreqa.text.rows import whole_cell
@@ -155,7 +157,8 @@ def _excluded(question: str, passages: Sequence[Passage]) -> list[list[Range]]:
     """Of each passage the fields and entries that are not what the question names, and the lines of lists that its labels
     rule out."""
     entries = other_entries(question, list(map(entry_text, passages)))
-    excluded = [[*of_passage, *other_fields(question, p.text)] for of_passage, p in zip(entries, passages, strict=True)]
+    beside = [[] for _ in passages] if any(entries) else beside_defaults(question, [p.text for p in passages])
+    excluded = [[*a, *b, *other_fields(question, p.text)] for a, b, p in zip(entries, beside, passages, strict=True)]
     named = labels(question, [passage_head(passage.title, passage.heading) for passage in passages])
     if not named:
         return excluded
@@ -222,6 +225,7 @@ def best_answers(
             best = scored_blocks(question, scored, ranking, reading.odds, headings, combination)
         compared = span_answers(best, ranking, max(k, COMPARED_ANSWERS), calibration)
         compared = definitions_first(question, ranking, calibration, compared)
+        compared = with_stated_defaults(question, compared, ranking, calibration)
         current = current_first(question, compared, _origins(ranking, snapshot))
         answers = with_several(question, current, ranking, reading.spans)[:k]
         replies.append(with_blocks(answers, ranking, reading.odds, snapshot, "block" if whole else "text"))

@@ -21,6 +21,8 @@ _PLAIN = re.compile(
     r"|(?:^|[.,:] ?)what is (?P<thing>[a-z]\w+)\W*$"
     rf"|\b(?:default|meaning|effect|purpose)(?: value)? (?:of|for) (?:the )?(?:{_KIND} |[\w.-]+ {_KIND} )?"
     rf"(?P<object>{_PHRASE})(?: {_KIND})?(?: by default)?{_PLACE}"
+    rf"|^\W*(?:is|are) (?:the )?(?:{_KIND} )?(?P<state>[a-z][\w.]*)(?: {_KIND})?"
+    r" (?:\w+ ){0,2}by default\W*$"
     rf"|\bthe (?P<kind>[a-z]\w+) {_KIND}\b|\bthe {_KIND} (?P<named>[a-z]\w+)\b"
     r"|[`'\"“‘](?P<quoted>[a-z]\w+(?: \w+){0,3})[`'\"”’]",
     re.IGNORECASE,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from oreqa.core import Range
@@ -13,6 +13,16 @@ _DEFAULT = re.compile(r"(?<![\w-])default(?:s|ed|ing)?(?![\w-])", re.IGNORECASE)
 
 _HOW_TO = re.compile(r"\s*how (?:do|does|can|could|should|to)\b", re.IGNORECASE)
 """Asks for steps, as "How do I change the default of it?"."""
+
+_WHETHER = re.compile(r"\W*(?:is|are|was|were|does|do|will|has|have)\b", re.IGNORECASE)
+"""Asks for yes or no."""
+
+_STATED = re.compile(
+    r"(?<![\w-])defaults?(?: value| setting)?[\"'`’”]*(?: is| are| to| of|[:=,;(-]| \w+[)\]])|\bby default\b"
+    r"|\((?:the )?default\)|\b(?:is|are) (?:the|a) default\b",
+    re.IGNORECASE,
+)
+"""States a default, as "The default is 5", "Defaults to 5", "(default 5)" and "It is on by default"."""
 
 _CUE = re.compile(
     r"initial|normal|usual|standard|assum|otherwise|unless|omitted|unset|\b(?:if|when) (?:no|none|not|un)"
@@ -48,6 +58,34 @@ def asks_for_default(question: str) -> bool:
 def mentions_default(text: str) -> bool:
     """Whether a text has the word."""
     return bool(_DEFAULT.search(text))
+
+
+def asks_whether_default(question: str) -> bool:
+    """Whether a question asks for yes or no about a default.
+
+    Examples:
+        >>> asks_whether_default("Is it on by default?"), asks_whether_default("What is the default?")
+        (True, False)
+    """
+    return bool(_WHETHER.match(question)) and asks_for_default(question)
+
+
+def states_default(text: str) -> bool:
+    """Whether a text states a default.
+
+    Examples:
+        >>> states_default("It defaults to 5."), states_default("A defaulting mechanism exists.")
+        (True, False)
+    """
+    return bool(_STATED.search(text))
+
+
+def beside_defaults(question: str, texts: Sequence[str]) -> list[list[Range]]:
+    """What a question for yes or no about a default leaves out: the sentences of each text that do not say "default", if
+    one does."""
+    if not asks_whether_default(question) or not any(map(mentions_default, texts)):
+        return [[] for _ in texts]
+    return [list(without_default(text, 0, len(text))) if mentions_default(text) else [(0, len(text))] for text in texts]
 
 
 def without_default(text: str, start: int, end: int) -> Iterator[Range]:
