@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from oreqa.answer import Answer
-from oreqa.answering.stated_defaults import SHARE_RIGHT, with_stated_defaults
+from oreqa.answering.stated_defaults import STATED_RIGHT, with_stated_defaults
 from oreqa.core import Document, Hit
 from oreqa.corpus.splitter import paragraph_passage
 from oreqa.models.fitted import Calibration
@@ -26,8 +26,8 @@ def answer(value: str, read: Hit, confidence: float | None = 0.1) -> Answer:
 @pytest.mark.parametrize(
     ("question", "value", "confidence"),
     [
-        ("What is the default of --keep?", "5", SHARE_RIGHT),
-        ("What is the default of --drop?", "no", SHARE_RIGHT),
+        ("What is the default of --keep?", "5", STATED_RIGHT),
+        ("What is the default of --drop?", "no", STATED_RIGHT),
         ("What is the default of --keep?", "9", 0.1),  # its sentence states none
         ("What is the default of --keep?", "no", 0.1),  # that of another entry
         ("How many does --keep keep?", "5", 0.1),

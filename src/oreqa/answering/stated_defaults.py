@@ -12,20 +12,22 @@ from oreqa.models.fitted import Calibration
 from oreqa.text.asked_entries import asked_entries
 from oreqa.text.defaults import asks_for_default, asks_whether_default, states_default
 
-SHARE_RIGHT = 0.9
+STATED_RIGHT = 0.9
 """The least probability of an answer from the one sentence of an entry that states its default (docs/text-rules.md)."""
 
 
 def with_stated_defaults(
     question: str, answers: Sequence[Answer], hits: Sequence[Hit], calibration: Calibration | None
 ) -> list[Answer]:
-    """The answers, the first with ``SHARE_RIGHT`` at least if the sentence that it stands in states the default of the entry
-    that the question asks about. Whether something is a default is answered by the sentence."""
+    """The answers, the first with ``STATED_RIGHT`` at least if its sentence states the default of an entry asked about.
+
+    Whether something is a default is answered by the sentence.
+    """
     if not asks_for_default(question) or not answers:
         return list(answers)
     first, *others = answers
     if calibration is not None and _is_stated(question, first, hits):
-        first = replace(first, confidence=max(SHARE_RIGHT, first.confidence or 0.0))
+        first = replace(first, confidence=max(STATED_RIGHT, first.confidence or 0.0))
     if not asks_whether_default(question):
         return [first, *others]
     return [
