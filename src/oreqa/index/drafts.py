@@ -167,6 +167,17 @@ def compacted(database: sqlite3.Connection, folder: Path, generation: Path | Non
     return database
 
 
+def rewrite(database: sqlite3.Connection, folder: Path) -> None:
+    """Write the documents of a draft, which are whole, anew, and close them.
+
+    SQLite writes zeros over deleted rows, but not over copies that stay between others when it moves rows to other pages.
+    """
+    whole = folder / f"{DOCUMENTS}.whole"
+    database.execute("VACUUM main INTO ?", (str(whole.absolute()),))
+    database.close()
+    whole.replace(folder / DOCUMENTS)
+
+
 def _write_whole(database: sqlite3.Connection, whole: Path) -> None:
     """Write the documents and their changes into one file, row by row."""
     database.execute("ATTACH ? AS target", (str(whole.absolute()),))

@@ -251,6 +251,8 @@ class IndexWriter:
         else:  # the passages are the same, and so are their search files
             checksums = link_search_files(before, folder)
         self.report.passages = drafts.count_passages(self.draft)
+        if forget:
+            drafts.rewrite(self.draft, folder)
         self.draft.close()
         write_manifest(folder, {**checksums, **drafts.shared_documents(before, folder)}, forget)
         publish_draft(self.folder)
