@@ -33,6 +33,11 @@ _WORD = re.compile(r"\w+")
 _INDEX = frozenset(("index", "índice", "indice", "register", "sachregister", "stichwortverzeichnis"))
 """One of these is in the heading of an index."""
 
+_CONTENTS = frozenset(
+    ("contents", "toc", "topics", "inhalt", "inhaltsverzeichnis", "sommaire", "matières", "contenido", "sommario")
+)
+"""One of these is in the heading of nested lists of links that are contents by nothing else."""
+
 _BOOK_LINE = re.compile(
     r"(?:\W|\b(?:previous|prev|next|up|contents|table of contents|index|home|top|back|forward|first|last)\b)+", re.IGNORECASE
 )
@@ -47,7 +52,7 @@ Size = tuple[int, int]
 class LinkedText:
     """A list with all inside it, or a paragraph: how deep it is, its size of the page where it begins and ends, its links,
     each a target and pieces of text, its pieces of text, all and those outside of links, the terms that it defines, and
-    whether it stands below the heading of an index."""
+    whether it stands below the heading of an index or of contents."""
 
     depth: int
     is_list: bool
@@ -58,6 +63,7 @@ class LinkedText:
     unlinked: list[str] = field(default_factory=list)
     terms: set[str] = field(default_factory=set)
     in_index: bool = False
+    in_contents: bool = False
     is_nested: bool = False
     has_heading: bool = False
 
@@ -86,7 +92,7 @@ class LinkedText:
         local = sum(not _FOREIGN.match(target) for target, _ in links)
         if repeated >= enough or (local >= enough and len(numbers) >= enough and _are_sections(numbers)):
             return "contents"
-        return "contents" if self.is_nested and _FEWEST_ALONE <= len(links) == local else ""
+        return "contents" if self.in_contents and self.is_nested and _FEWEST_ALONE <= len(links) == local else ""
 
 
 class LinkedTexts:
@@ -100,7 +106,7 @@ class LinkedTexts:
         self._texts: list[LinkedText] = []
         self._open: LinkedText | None = None
         self._titles: Counter[str] = Counter()
-        self._in_index = False  # whether the last heading is that of an index
+        self._heading: set[str] = set()  # the words of the last one
         self._title: tuple[int, list[str]] | None = None  # the depth of an open element that may repeat a link, and its text
         self._links = self._cells = 0  # open ones
 
@@ -108,7 +114,8 @@ class LinkedTexts:
         """An element starts."""
         self._cells += tag in _CELLS
         if self._open is None and not self._cells and tag in _UNITS:
-            self._open = LinkedText(depth, tag != "p", size, in_index=self._in_index)
+            of = [not self._heading.isdisjoint(words) for words in (_INDEX, _CONTENTS)]
+            self._open = LinkedText(depth, tag != "p", size, in_index=of[0], in_contents=of[1])
         elif self._open:
             self._open.is_nested = self._open.is_nested or tag in _LISTS
             self._open.has_heading = self._open.has_heading or tag in rules.HEADINGS
@@ -146,7 +153,7 @@ class LinkedTexts:
                 self._open.terms.add(title)
                 self._titles[title] += 1
             if tag in rules.HEADINGS:
-                self._in_index = not _INDEX.isdisjoint(title.split())
+                self._heading = set(title.split())
         if self._open and self._open.depth == depth:
             self._open.last = size
             self._texts.append(self._open)
