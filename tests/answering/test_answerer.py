@@ -191,6 +191,8 @@ def test_the_confidence_of_a_span_is_computed_from_every_stage(answerer: Answere
     spans = read_fitted(fitted_reader).calibration
     assert spans is not None
     assert spans.probability(first) > spans.probability(first | {"passage_rank": 2.0})
+    hits.reverse()  # as where the second hit has the entry that is asked for
+    assert [features(passage)["passage_rank"] for passage in (0, 1)] == [0.0, 0.0]
 
 
 def test_spans_that_overlap_are_one_answer(answerer: Answerer) -> None:

@@ -72,6 +72,18 @@ def test_the_stages_give_what_search_and_ask_give(kind: str, request: pytest.Fix
         assert hit.answer == (of_hit[0] if of_hit and hit.was_read else None)
 
 
+def test_log_odds_are_of_the_passages_as_they_were_read(tmp_path: Path, fitted: Path, fitted_reader: Path) -> None:
+    texts = ["--loud\nSay all of an octopus.", "The --quiet octopus is --quiet.", "--quiet\nAn octopus says nothing."]
+    index_documents(tmp_path / "kb", [Document(f"{n}.1", "", text) for n, text in enumerate(texts)], Settings(str(fitted)))
+    with Index(tmp_path / "kb") as index:
+        explanation = Answerer(index, Reader(fitted_reader)).explain("When is an octopus --quiet?")
+        reply = Answerer(index, Reader(fitted_reader)).reply("When is an octopus --quiet?", EXPLAINED_ANSWERS, threshold=0)
+    assert [hit.hit for hit in explanation.hits if hit.was_read] != list(reply.hits)
+    first = explanation.answers[0]
+    assert first.confidence is not None
+    assert sum(explanation.log_odds.values()) == pytest.approx(math.log(first.confidence / (1 - first.confidence)))
+
+
 def test_the_statement_of_an_entry_has_no_log_odds(tmp_path: Path, fitted: Path, fitted_reader: Path) -> None:
     text = "--quiet\nSay nothing of an octopus.\n\n--loud\nSay all of it."
     index_documents(tmp_path / "kb", [Document("a.1", "", text)], Settings(str(fitted)))

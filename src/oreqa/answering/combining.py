@@ -167,14 +167,16 @@ def _search_features(hit: Hit) -> dict[str, float]:
 def span_features(answer: ScoredSpan, hits: Sequence[Hit]) -> dict[str, float]:
     """The features of the confidence of an answer that was read in ``hits``.
 
-    They are those of the search for its passage, and the number of passages that search put before it; the log-probability
-    of its ends; its passage's logit, which is the log-odds against there being no answer (the null score of SQuAD 2.0 with
-    its sign turned); what spans of the same text add; the re-ranker's or the classifier's log-probability; and the
-    classifier's log-odds, which tell apart what is nearly certain. Those of models count up to ``MAX_LOG``.
+    They are those of the search for its passage, and the number of passages before it, as they were read or by their scores,
+    whichever is less: entries on what the question names are read first; the log-probability of its ends; its passage's
+    logit, which is the log-odds against there being no answer (the null score of SQuAD 2.0 with its sign turned); what spans
+    of the same text add; the re-ranker's or the classifier's log-probability; and the classifier's log-odds, which tell
+    apart what is nearly certain. Those of models count up to ``MAX_LOG``.
     """
+    place = answer.span.passage_number
     return {
-        **_search_features(hits[answer.span.passage_number]),
-        "passage_rank": float(answer.span.passage_number),
+        **_search_features(hits[place]),
+        "passage_rank": float(min(place, sum(hit.score > hits[place].score for hit in hits))),
         "span": max(answer.scores["span"], -MAX_LOG),
         "passage_logit": answer.scores["passage_logit"],
         "agreement": answer.scores["agreement"],

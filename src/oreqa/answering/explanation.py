@@ -113,7 +113,7 @@ def explained(
     ranked = _ranked_hits(asked, hits, searched, depth, reply.answers, expected)
     read = [hit.hit for hit in ranked if hit.was_read]
     stage, reason = _decided(question, expected, ranked, reply.answers, threshold)
-    log_odds = _log_odds(calibration, reply.answers, read, depth is not None) if calibration else {}
+    log_odds = _log_odds(calibration, reply.answers, reply.hits, depth is not None) if calibration else {}
     absent, unread = _unheld_words(question, read, snapshot)
     return Explanation(
         question,
