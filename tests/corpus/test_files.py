@@ -46,6 +46,13 @@ def test_a_kind_that_include_names_is_read(tree: Path) -> None:
         assert find_files([tree], include=[pattern]).unknown[".xyz"]
 
 
+def test_files_that_an_index_holds_are_read_whatever_their_kind(tree: Path) -> None:
+    (tree / "other.xyz").write_text("x")
+    files = find_files([tree]).with_held({str(tree / "other.xyz"), str(tree / "gone.xyz")})
+    assert [file.name for file in files.files] == ["a.md", "b.txt", "other.xyz", "c.md", "d.md"]
+    assert (files.unknown, files.examples) == ({".xyz": 1}, {".xyz": tree / "code.xyz"})
+
+
 def test_ignore_file_holds_below_its_folder(tree: Path) -> None:
     (tree / "sub" / ".oreqaignore").write_text("drafts/\n# a comment\n")
     assert names(tree) == ["a.md", "b.txt", "sub/c.md"]

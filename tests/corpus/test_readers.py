@@ -179,7 +179,7 @@ def test_what_a_library_raises_is_the_files_error(tmp_path: Path, monkeypatch: p
 def test_a_gzipped_text_of_any_kind_is_read(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(gzip.compress(b"Bees dance."))
     (document,) = read_documents(tmp_path / name)
-    assert document.text == "Bees dance."
+    assert (document.key, document.text) == (str(tmp_path / name), "Bees dance.")
     (tmp_path / name).write_bytes(gzip.compress(bytes(range(256))))
     with pytest.raises(DocumentError, match="unpack it"):
         list(read_documents(tmp_path / name))

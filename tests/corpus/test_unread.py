@@ -40,7 +40,7 @@ def test_paths_and_files_of_such_a_name_are_no_addresses(tmp_path: Path, monkeyp
 
 
 @pytest.mark.parametrize(
-    "name", ["a.tar", "a.tar.gz", "A.TGZ", "b c.tar.xz", "a.7z", "a.rar", "mail.pst", "a.gz", "a.zst", "data.bin.bz2"]
+    "name", ["a.tar", "a.tar.gz", "A.TGZ", "b c.tar.xz", "a.7z", "a.rar", "mail.pst", "a.png.gz", "a.zst", "data.bin.bz2"]
 )
 def test_an_archive_alone_is_one_line_with_a_command(name: str, tmp_path: Path) -> None:
     path = tmp_path / name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import stat
 import tempfile
@@ -196,3 +197,22 @@ def test_what_is_mended_is_no_share_of_unchanged_files(tmp_path: Path, library: 
     report = index_files(tmp_path / "kb", library, on_file=lambda _, done, total: shares.append((done, total)))
     assert report.encoded
     assert shares[-1] == (0, 0)  # no share is shown
+
+
+def test_files_of_other_kinds_that_were_included_are_refreshed_without_naming_them(
+    tmp_path: Path, settings: Settings
+) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("Bees dance.")
+    (tmp_path / "docs" / "rules.nft").write_text("Owls hunt.")
+    (tmp_path / "docs" / "b.nft").write_text("Moles dig.")
+    old(tmp_path)
+    (tmp_path / "README.gz").write_bytes(gzip.compress(b"Foxes sleep."))
+    index_files(tmp_path / "kb", [tmp_path / "docs" / "a.md", tmp_path / "docs" / "rules.nft"], settings)
+    report = index_files(tmp_path / "kb", tmp_path / "docs", prune=True)
+    assert (report.unchanged, report.removed, report.gone, report.unknown) == (2, 0, 0, {".nft": 1})
+    (tmp_path / "docs" / "rules.nft").write_text("Owls sleep.")
+    report = index_files(tmp_path / "kb", [tmp_path / "docs", tmp_path / "README.gz"])
+    assert (report.unchanged, report.changed, report.added) == (1, 1, 1)
+    with Index(tmp_path / "kb") as index:
+        assert str(tmp_path / "README.gz") in index.documents()

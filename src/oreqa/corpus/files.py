@@ -6,8 +6,8 @@ import os
 import re
 import stat
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 import pathspec
@@ -15,7 +15,7 @@ import pathspec
 from oreqa.corpus import limits
 from oreqa.corpus.opening import open_file
 from oreqa.corpus.readers import is_supported
-from oreqa.corpus.unread import archive_suffix, how_to_download, how_to_unpack
+from oreqa.corpus.unread import archive_suffix, how_to_download, how_to_unpack, may_be_gzipped_text
 from oreqa.errors import InputError, describe
 from oreqa.paths import full_path
 
@@ -33,17 +33,31 @@ _ALWAYS_IGNORED = (".*", "node_modules/", "__pycache__/")
 class FoundFiles:
     """The files to read, sorted, and what was skipped.
 
-    ``unknown`` counts the files of unsupported types by extension, ``examples`` has one of each. ``left_out`` lists paths
-    that exist but are not read, each with a one-line reason: folders that cannot be opened, links out of the named folder,
-    pipes, devices. Documents already indexed from such a path or below it are kept. ``gone`` are the paths, as they were
-    named, that do not exist.
+    ``passed_over`` are files of unsupported types. ``left_out`` lists paths that exist but are not read, each with a
+    one-line reason: folders that cannot be opened, links out of the named folder, pipes, devices. Documents already indexed
+    from such a path or below it are kept. ``gone`` are the paths, as they were named, that do not exist.
     """
 
     files: tuple[Path, ...]
-    unknown: Mapping[str, int]
-    examples: Mapping[str, Path] = field(default_factory=dict)
+    passed_over: tuple[Path, ...] = ()
     left_out: tuple[tuple[Path, str], ...] = ()
     gone: tuple[Path, ...] = ()
+
+    @property
+    def unknown(self) -> dict[str, int]:
+        """The number of files that were passed over by their extension, the most frequent first."""
+        return dict(Counter(map(_extension, self.passed_over)).most_common())
+
+    @property
+    def examples(self) -> dict[str, Path]:
+        """The first of the files that were passed over with each extension."""
+        return {_extension(path): path for path in reversed(self.passed_over)}
+
+    def with_held(self, held: Collection[str]) -> FoundFiles:
+        """These, and of the files that were passed over those that an index holds, by their paths: they are read again."""
+        again = {path for path in self.passed_over if str(path) in held}
+        rest = tuple(path for path in self.passed_over if path not in again)
+        return replace(self, files=tuple(sorted({*self.files, *again})), passed_over=rest)
 
 
 def find_files(
@@ -65,8 +79,7 @@ def find_files(
         walk.add(path)
     walk.add_linked_files()
     left_out = tuple(sorted(walk.left_out.items()))
-    unknown = dict(walk.unknown.most_common())
-    return FoundFiles(tuple(sorted(walk.files)), unknown, walk.examples, left_out, tuple(sorted(walk.gone)))
+    return FoundFiles(tuple(sorted(walk.files)), tuple(sorted(walk.passed_over)), left_out, tuple(sorted(walk.gone)))
 
 
 def _refuse_unread(paths: Sequence[Path]) -> None:
@@ -77,7 +90,8 @@ def _refuse_unread(paths: Sequence[Path]) -> None:
     for path in paths:
         if line := how_to_download(path):
             raise InputError(_printable(line))
-    archives = [path for path in paths if how_to_unpack(path) and path.is_file() and not is_supported(path)]
+    unpacked = (path for path in paths if how_to_unpack(path) and not may_be_gzipped_text(path))
+    archives = [path for path in unpacked if path.is_file() and not is_supported(path)]
     if archives and len(archives) == len(paths):
         first = _printable(str(archives[0]))
         others = f" ({len(archives) - 1} more are, too)" if len(archives) > 1 else ""
@@ -111,8 +125,7 @@ class _Walk:
         self.gone: set[Path] = set()
         self.files: set[Path] = set()
         self.links: set[Path] = set()
-        self.unknown: Counter[str] = Counter()
-        self.examples: dict[str, Path] = {}
+        self.passed_over: set[Path] = set()
         self.left_out: dict[Path, str] = {}
 
     def add(self, path: Path) -> None:
@@ -208,12 +221,7 @@ class _Walk:
         elif self._is_read(path):
             files.add(path)
         else:
-            self._pass_over(path)
-
-    def _pass_over(self, path: Path) -> None:
-        kind = archive_suffix(path) or path.suffix.lower()
-        self.unknown[kind] += 1
-        self.examples[kind] = min(path, self.examples.get(kind, path))
+            self.passed_over.add(path)
 
     def _is_read(self, path: Path) -> bool:
         return path.suffix.lower() in self._kinds or is_supported(path)
@@ -222,7 +230,11 @@ class _Walk:
         if is_folder or self._is_read(path):
             self.left_out[path] = reason
         else:
-            self._pass_over(path)
+            self.passed_over.add(path)
+
+
+def _extension(path: Path) -> str:
+    return archive_suffix(path) or path.suffix.lower()
 
 
 def _is_search(entry: os.DirEntry[str]) -> bool:

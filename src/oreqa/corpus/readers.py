@@ -22,7 +22,7 @@ from oreqa.corpus.formats import tables
 from oreqa.corpus.formats.manual import manual_sections
 from oreqa.corpus.formats.pdf.ocr import INSTALL, is_installed
 from oreqa.corpus.opening import open_file
-from oreqa.corpus.unread import archive_suffix, how_to_unpack, may_be_text
+from oreqa.corpus.unread import how_to_unpack, may_be_gzipped_text
 from oreqa.errors import DocumentError, describe
 
 
@@ -242,7 +242,7 @@ def _of_member(key: str, name: Path, data: bytes, fields: Fields, contents: Cont
 
 def _read_unknown(path: Path) -> Document:
     unpacking, inner = how_to_unpack(path), _unpacked(path)
-    is_gzipped = archive_suffix(path) == ".gz" and may_be_text(inner.suffix)
+    is_gzipped = may_be_gzipped_text(path)
     if unpacking and not is_gzipped:
         raise DocumentError(unpacking)
     data = _read(path, limits.TEXT_FILE_BYTES, gzipped=is_gzipped)
@@ -250,7 +250,7 @@ def _read_unknown(path: Path) -> Document:
         if data.startswith(_NO_PROSE):
             raise DocumentError("it is not plain text")
         document = read_text(data, inner)
-        return replace(document, sections=manual_sections(document.text))
+        return replace(document, key=str(path), sections=manual_sections(document.text))
     except DocumentError:
         raise DocumentError(unpacking or "its file type is not supported, and it is not plain text") from None
 

@@ -54,6 +54,16 @@ def archive_suffix(path: Path) -> str | None:
     return next((suffix for suffix in _UNPACKED_BY if name.endswith(suffix) and name != suffix), None)
 
 
+def may_be_gzipped_text(path: Path) -> bool:
+    """Whether a file has the name of a gzipped file, of no format that is read, that may hold plain text.
+
+    Examples:
+        >>> may_be_gzipped_text(Path("FAQ.gz")), may_be_gzipped_text(Path("logo.png.gz"))
+        (True, False)
+    """
+    return archive_suffix(path) == ".gz" and may_be_text(path.with_suffix("").suffix)
+
+
 def how_to_unpack(path: Path, shown: str = "") -> str | None:
     """Why an archive is not read and how to unpack it, by its name or the ``shown`` one; None of other files."""
     suffix = archive_suffix(path)

@@ -77,13 +77,10 @@ def index_files(
         show(progress, "encoding passages") as advance,
         open_writer(folder, settings, device, model=model, mode=mode, encoder=encoder) as writer,
     ):
+        held = writer.current.sources() if files.gone or files.passed_over else set()
+        _refuse_gone(files.gone, held, prune)
+        files = files.with_held(held)
         writer.report.pass_over(files.unknown, files.examples)
-        held = _with_folders(writer.current.sources()) if files.gone else set()
-        for path in files.gone:
-            indexed = str(full_path(path)) in held
-            if not (prune and indexed):
-                hint = ", but the index has documents of it: --prune removes them" if indexed else ""
-                raise InputError(f"{path}: there is no such file or folder{hint}")
 
         def leave_out(file: Path, reason: str) -> None:
             line = f"{file}: {reason}"
@@ -124,6 +121,16 @@ def index_files(
         writer.remove_unseen(searched, prune)
         writer.publish(advance)
         return writer.report
+
+
+def _refuse_gone(gone: Sequence[Path], held: Set[str], prune: bool) -> None:
+    """Raise InputError for a path that does not exist, unless the index holds documents of it and may ``prune`` them."""
+    places = _with_folders(held) if gone else set()
+    for path in gone:
+        indexed = str(full_path(path)) in places
+        if not (prune and indexed):
+            hint = ", but the index has documents of it: --prune removes them" if indexed else ""
+            raise InputError(f"{path}: there is no such file or folder{hint}")
 
 
 def _no_documents(paths: Sequence[Path], unknown: Mapping[str, int]) -> str:
