@@ -125,7 +125,9 @@ def test_answers_have_blocks_if_the_reader_knows_them(fitted: Path, tiny_reader:
         answers: list[Answer] = answerer.ask("how do I install it", k=3)
         (listed,) = answerer.ask(["how do I install it"], k=3)
         facts = answerer.ask("who has hearts", k=3) + answerer.ask("Will Smith starred in which film?", k=3)
-        assert {answer.form for answer in answerer.ask("Will it depend on which film?")} == {"block"}
+        whether: list[Answer] = answerer.ask("Will it depend on which film?", k=3)
+    assert {(answer.form, answer.text == answer.sentence.text) for answer in whether} == {("block", True)}
+    assert len({answer.text for answer in whether}) == len(whether) > 1
     assert answers == listed
     assert {answer.form for answer in answers} == {"block"}
     assert {answer.form for answer in facts} == {"text"}

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from oreqa.answer import Answer
-from oreqa.answering.stated_defaults import STATED_RIGHT, with_stated_defaults
+from oreqa.answering.stated_defaults import STATED_RIGHT, as_sentences, with_stated_defaults
 from oreqa.core import Document, Hit
 from oreqa.corpus.splitter import paragraph_passage
 from oreqa.models.fitted import Calibration
@@ -43,8 +43,9 @@ def test_a_default_that_the_entry_states_is_likely(question: str, value: str, co
     assert with_stated_defaults(question, [], [read], CALIBRATION) == []
 
 
-def test_whether_something_is_the_default_is_answered_by_the_sentence() -> None:
+def test_sentences_are_whole_and_each_is_there_once() -> None:
     read = hit("The lamp is lit at night. Local echo is on by default. It can be set.")
-    (first,) = with_stated_defaults("Is local echo on by default?", [answer("on", read)], [read], CALIBRATION)
-    assert first.text == "Local echo is on by default." == read.passage.text[first.start : first.end]
-    assert first.confidence == 0.1
+    lit, on = as_sentences([answer("lit", read), answer("night", read, 0.05), answer("on by", read)])
+    assert (lit.text, on.text) == ("The lamp is lit at night.", "Local echo is on by default.")
+    assert on.text == read.passage.text[on.start : on.end]
+    assert (lit.confidence, on.confidence) == (0.1, 0.1)

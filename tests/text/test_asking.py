@@ -2,7 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from oreqa.text.asking import asked_names, asks_what_it_is, beside_names, document_names, holds_options, named_program
+from oreqa.text.asking import (
+    asked_names,
+    asks_what_it_is,
+    asks_yes_or_no,
+    beside_names,
+    document_names,
+    holds_options,
+    named_program,
+)
 
 
 @pytest.mark.parametrize(
@@ -94,3 +102,20 @@ def test_an_option_that_is_a_word_is_held_with_its_dashes(text: str, holds: bool
 )
 def test_questions_about_what_something_is(question: str, asks: bool) -> None:
     assert asks_what_it_is(question) is asks
+
+
+@pytest.mark.parametrize(
+    ("question", "yes_or_no"),
+    [
+        ("Can it be undone?", True),
+        (" does it matter in which order?", True),
+        ("Is it safe or not?", True),
+        ("Is it red or blue?", False),
+        ("Is there an option to undo it?", False),
+        ("Can you name the option?", False),
+        ("Will Smith starred in which film?", False),
+        ("When can it be undone?", False),
+    ],
+)
+def test_questions_for_yes_or_no(question: str, yes_or_no: bool) -> None:
+    assert asks_yes_or_no(question) is yes_or_no

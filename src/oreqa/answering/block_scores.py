@@ -15,6 +15,7 @@ from oreqa.core import Hit
 from oreqa.corpus.splitter import passage_head
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.reader.blocks import TokenOdds
+from oreqa.text.asking import asks_yes_or_no
 from oreqa.text.several import asks_for_several
 from oreqa.text.structures import find_structures
 
@@ -43,17 +44,12 @@ _OPEN = re.compile(
     |^(?:please\ )?(?:(?:can|could|would)\ you\ )?(?:please\ )?(?:
         explain|describe|list|tell\ me\ (?:about|how|why|what\ to)|(?:show|give)(?:\ me)?\ (?:how|(?:an\ |some\ )?examples?)
     )\b
-    |^(?:can|could|do|does|did|is|are|was|were|must|should|may|might|will|would|has|have)\ (?!
-        .*\ or\ (?!not\b)
-        |there\ (?:an?|any|some)\ (?:\w+\ )?(?:command|flag|key|option|setting|switch|variable)\b
-        |(?:any|some)one\ know|you\ (?:please\ )?(?:give|know|name|say|tell)\b
-    )
     |\bis\ there\ (?:a|any|some)\ way\b
     |\b(?:steps|reasons)\b
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-"""Questions that are answered by a block: how something is done, why, which things, what something is, whether it is so."""
+"""Questions that are answered by a block: how something is done, why, which things, what something is."""
 
 
 def asks_for_block(question: str) -> bool:
@@ -64,7 +60,7 @@ def asks_for_block(question: str) -> bool:
         >>> asks_for_block("How do I start it?"), asks_for_block("How many hearts has it?")
         (True, False)
     """
-    return bool(_OPEN.search(question.strip()))
+    return bool(_OPEN.search(question.strip())) or asks_yes_or_no(question)
 
 
 def heading_cosines(encoder: Encoder, question: str, hits: Sequence[Hit]) -> Reals:

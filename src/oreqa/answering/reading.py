@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -23,7 +22,7 @@ from oreqa.answering.combining import (
 )
 from oreqa.answering.definitions import definitions_first, entry_text
 from oreqa.answering.several import with_several
-from oreqa.answering.stated_defaults import with_stated_defaults
+from oreqa.answering.stated_defaults import as_sentences, with_stated_defaults
 from oreqa.answering.versions import COMPARED_ANSWERS, HEAD, Origin, current_first
 from oreqa.arrays import Floats
 from oreqa.core import Hit, Passage, Range, Span
@@ -39,21 +38,14 @@ from oreqa.models.names import CLASSIFIER
 from oreqa.models.reader.blocks import Reading
 from oreqa.models.reader.reader import CHUNK, Reader
 from oreqa.text.asked_entries import asked_entries, other_entries
-from oreqa.text.asking import asked_names, document_names, holds_options, named_program
-from oreqa.text.defaults import beside_defaults
+from oreqa.text.asking import asked_names, asks_yes_or_no, document_names, holds_options, named_program
+from oreqa.text.defaults import asks_whether_default, beside_defaults
 from oreqa.text.labels import labels, other_fields, repeats_question, ruled_out, similar_lines
 from oreqa.text.names import holds_names, identifiers
 from oreqa.text.rows import whole_cell
 
 SPANS_TOP_K = 10
 """Spans that are taken from each passage."""
-
-_ASKS_AT_THE_END = re.compile(
-    r"\W*(?:can|will|may|might|do|does|did|has|have|is|are|was|were)\b[^.?!;]*(?<! depend) (?:in|on|at|to|for|from|with|by"
-    r"|of|during|after|before|since|until) (?:which|what) (?!(?:i|it|he|she|we|you|they|is|are|was|were)\b)[\w'’-]+\W*$",
-    re.IGNORECASE,
-)
-"""What looks like a question for yes or no, as "Will Smith starred in which film?"."""
 
 IDENTIFIER_TOP_K, LETTER_TOP_K = 100, 200
 """Passages or sentences among which those that hold a question's identifiers are looked for; and its options of one letter,
@@ -218,7 +210,7 @@ def best_answers(
     )
     replies = []
     for question, scored, ranking, reading in zip(questions, ranked, hits, readings, strict=True):
-        whole = bool(reading.odds) and asks_for_block(question) and not _ASKS_AT_THE_END.match(question)
+        whole = bool(reading.odds) and asks_for_block(question)
         best = scored
         if whole and ranking:
             headings = heading_cosines(encoder, question, ranking)
@@ -227,8 +219,11 @@ def best_answers(
         compared = definitions_first(question, ranking, calibration, compared)
         compared = with_stated_defaults(question, compared, ranking, calibration)
         current = current_first(question, compared, _origins(ranking, snapshot))
-        answers = with_several(question, current, ranking, reading.spans)[:k]
-        replies.append(with_blocks(answers, ranking, reading.odds, snapshot, "block" if whole else "text"))
+        if asks_yes_or_no(question) or asks_whether_default(question):
+            answers = as_sentences(current)
+        else:
+            answers = with_several(question, current, ranking, reading.spans)
+        replies.append(with_blocks(answers[:k], ranking, reading.odds, snapshot, "block" if whole else "text"))
     return replies
 
 

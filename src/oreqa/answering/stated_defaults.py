@@ -10,7 +10,7 @@ from oreqa.answering.definitions import entry_text
 from oreqa.core import Hit
 from oreqa.models.fitted import Calibration
 from oreqa.text.asked_entries import asked_entries
-from oreqa.text.defaults import asks_for_default, asks_whether_default, states_default
+from oreqa.text.defaults import asks_for_default, states_default
 
 STATED_RIGHT = 0.9
 """The least probability of an answer from the one sentence of an entry that states its default (docs/text-rules.md)."""
@@ -19,21 +19,20 @@ STATED_RIGHT = 0.9
 def with_stated_defaults(
     question: str, answers: Sequence[Answer], hits: Sequence[Hit], calibration: Calibration | None
 ) -> list[Answer]:
-    """The answers, the first with ``STATED_RIGHT`` at least if its sentence states the default of an entry asked about.
-
-    Whether something is a default is answered by the sentence.
-    """
-    if not asks_for_default(question) or not answers:
+    """The answers, the first with ``STATED_RIGHT`` at least if its sentence states the default of an entry asked about."""
+    if calibration is None or not asks_for_default(question) or not answers or not _is_stated(question, answers[0], hits):
         return list(answers)
-    first, *others = answers
-    if calibration is not None and _is_stated(question, first, hits):
-        first = replace(first, confidence=max(STATED_RIGHT, first.confidence or 0.0))
-    if not asks_whether_default(question):
-        return [first, *others]
-    return [
-        replace(answer, text=answer.sentence.text, start=answer.sentence.start, end=answer.sentence.end)
-        for answer in (first, *others)
-    ]
+    return [replace(answers[0], confidence=max(STATED_RIGHT, answers[0].confidence or 0.0)), *answers[1:]]
+
+
+def as_sentences(answers: Sequence[Answer]) -> list[Answer]:
+    """The answers as whole sentences, each once: a part may say the contrary, as "verified" of "is not verified"."""
+    whole: dict[tuple[str, int], Answer] = {}
+    for answer in answers:
+        sentence = answer.sentence
+        as_whole = replace(answer, text=sentence.text, start=sentence.start, end=sentence.end)
+        whole.setdefault((answer.passage.document_key, sentence.start), as_whole)
+    return list(whole.values())
 
 
 def _is_stated(question: str, answer: Answer, hits: Sequence[Hit]) -> bool:

@@ -52,6 +52,33 @@ _PRONOUNS = frozenset(
 _WHAT = re.compile(r"^\W*(?:(?:and |so )?what|explain|describe|(?:the )?(?:meaning|effect|purpose) of)\b", re.IGNORECASE)
 
 
+_YES_OR_NO = re.compile(
+    r"""^(?:can|could|do|does|did|is|are|was|were|must|should|may|might|will|would|has|have)\ (?!
+        .*\ or\ (?!not\b)
+        |there\ (?:an?|any|some)\ (?:\w+\ )?(?:command|flag|key|option|setting|switch|variable)\b
+        |(?:any|some)one\ know|you\ (?:please\ )?(?:give|know|name|say|tell)\b
+    )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_ASKS_AT_THE_END = re.compile(
+    r"\W*(?:can|will|may|might|do|does|did|has|have|is|are|was|were)\b[^.?!;]*(?<! depend)(?<! matter)"
+    r" (?:in|on|at|to|for|from|with|by|of|during|after|before|since|until) (?:which|what)"
+    r" (?!(?:i|it|he|she|we|you|they|is|are|was|were)\b)[\w'’-]+\W*$",
+    re.IGNORECASE,
+)
+"""What looks like a question for yes or no, as "Will Smith starred in which film?"."""
+
+
+def asks_yes_or_no(question: str) -> bool:
+    """Whether a question asks whether something is so.
+
+    Examples:
+        >>> asks_yes_or_no("Can it be undone?"), asks_yes_or_no("Is it red or blue?")
+        (True, False)
+    """
+    return bool(_YES_OR_NO.match(question.strip())) and not _ASKS_AT_THE_END.match(question)
+
+
 def asked_names(question: str) -> set[str]:
     """The names that a question may ask an entry about, as ``key_of`` writes them: those with a hyphen or an underscore, and
     plain words where it names them.
