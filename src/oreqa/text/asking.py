@@ -53,7 +53,8 @@ _WHAT = re.compile(r"^\W*(?:(?:and |so )?what|explain|describe|(?:the )?(?:meani
 
 
 _YES_OR_NO = re.compile(
-    r"""^(?:can|could|do|does|did|is|are|was|were|must|should|may|might|will|would|has|have)\ (?!
+    r"""^(?:(?!(?:what|which|who|whose|whom|how|why|where)\b).*[,.?!]\ +)?(?:and\ |but\ |so\ )?
+    (?:am|can|could|do|does|did|is|are|was|were|must|should|may|might|will|would|has|have)\ (?!
         .*\ or\ (?!not\b)
         |there\ (?:an?|any|some)\ (?:\w+\ )?(?:command|flag|key|option|setting|switch|variable)\b
         |(?:any|some)one\ know|you\ (?:please\ )?(?:give|know|name|say|tell)\b
