@@ -61,7 +61,7 @@ def main() -> None:
         "sentence_denies_or_limits": sum(bool(whole) for whole, _ in limits),
         "span_leaves_that_out": sum(whole > part for whole, part in limits),
     }
-    report("documents/yes-or-no", {"commit": commit(OURS), "data_sha256": data_hash([file]), **result})
+    report("blocks/yes-or-no", {"commit": commit(OURS), "data_sha256": data_hash([file]), **result})
 
 
 if __name__ == "__main__":

@@ -81,8 +81,9 @@ def forgotten_generations(folder: Path) -> list[Path]:
 
 
 def _forgets(generation: Path) -> bool:
+    path = generation / MANIFEST
     with suppress(OSError, ValueError, RecursionError):
-        manifest = json.loads((generation / MANIFEST).read_bytes())
+        manifest = json.loads(path.read_bytes()) if path.is_file() else None  # a FIFO would be read for ever
         return isinstance(manifest, dict) and manifest.get("forgets") is True
     return False
 
