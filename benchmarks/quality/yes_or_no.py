@@ -46,7 +46,7 @@ def main() -> None:
     asked = [row for row in rows if row["answers"] and row["answers"][0] in ("yes", "no")]
     with tempfile.TemporaryDirectory() as folder:
         index_documents(f"{folder}/kb", [Document(url, "", "\n\n".join(texts)) for url, texts in pages.items()])
-        reading.as_sentences = list  # type: ignore[assignment]  # the answers as the reader gives them
+        reading.as_sentences = list  # type: ignore[assignment, attr-defined]  # the answers as the reader gives them
         with Answerer.load(f"{folder}/kb") as answerer:
             replies = answerer.ask([row["question"] for row in asked], threshold=0)
     first = [(row, answers[0]) for row, answers in zip(asked, replies, strict=True) if answers]

@@ -22,7 +22,7 @@ from index_content import content, old
 from tiny_models import make_model
 
 from oreqa.errors import IndexStateError, InputError, OreqaError
-from oreqa.index import current, generations, publish, replacing, search, snapshot, store
+from oreqa.index import current, generations, publish, replacing, search, snapshot, soundness, store
 from oreqa.index.change_encoder import publish_fitted
 from oreqa.index.generations import newest_generation, require_generation
 from oreqa.index.ingest import index_files
@@ -396,7 +396,7 @@ def test_a_generation_that_is_replaced_while_it_is_opened(
 ) -> None:
     """Two updates are published between the opening of a generation's files: the newest is opened instead."""
     load = snapshot.open_segments
-    checked = current.damaged_files
+    checked = soundness.damaged_files
 
     numbers = itertools.count()
 
@@ -418,7 +418,7 @@ def test_a_generation_that_is_replaced_while_it_is_opened(
         publish_twice()
         return checked(generation)
 
-    monkeypatch.setattr(current, "damaged_files", check_late)
+    monkeypatch.setattr(soundness, "damaged_files", check_late)
     assert check_index(folder) == []
 
     def open_half_removed(generation: Path) -> object:
