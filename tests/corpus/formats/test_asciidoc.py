@@ -23,6 +23,7 @@ def test_header_and_sections() -> None:
         "= The *great* guide\nIda Holm <i@x.org>\nv1.0\n:app: Muninn\n\nIntro to {app}.\n\n== One\n\nText.\n\n=== Two\n\nMore.\n\nThree\n-----\nEnd.\n"
     )
     assert (document.title, document.fields) == ("The great guide", {"author": "Ida Holm"})
+    assert read("= Guide: {page-name}\n:page-name: F.A.Q.\n\nText.").title == "Guide: F.A.Q."
     assert parts(document) == [("", "Intro to Muninn."), ("One", "Text."), ("One > Two", "More."), ("Three", "End.")]
 
 

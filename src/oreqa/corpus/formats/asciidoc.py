@@ -131,13 +131,13 @@ class _AsciiDoc:
 
     def _heading(self, level: int, text: str) -> None:
         if level == 1 and not self._has_begun:
-            self.title = self._plain(text)
             while self._next < len(self._lines) and (line := self._lines[self._next].strip()):
                 if match := _ATTRIBUTE.match(line):
                     self._set(match)
                 elif re.match(r"\w", line) and not self.author and "::" not in line:
                     self.author = self._plain(re.sub(r"\s*<.*", "", line))
                 self._next += 1
+            self.title = self._plain(text)  # whose attributes may stand below it
         else:
             self.markup.heading(max(1, level - 1), self._inline(text))
         self._has_begun = True
