@@ -96,6 +96,12 @@ def pytest_runtest_teardown() -> None:
 
 
 @pytest.fixture
+def new_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command line is built anew for each command: the test changes what a command runs."""
+    monkeypatch.setattr(typer.testing, "_get_command", typer.main.get_command)
+
+
+@pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
     """A Hugging Face Hub on loopback, with an empty cache."""
     monkeypatch.chdir(tmp_path)

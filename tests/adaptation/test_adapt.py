@@ -106,6 +106,7 @@ def test_a_better_encoder_is_published(kb: Path, tiny_generator: Path, monkeypat
     assert again.folder == "adapted/2"
 
 
+@pytest.mark.usefixtures("new_command_line")
 def test_an_encoder_that_is_not_better_is_not_used(kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("oreqa.adaptation.adapt_index", partial(adapt_index, significance=worse), raising=False)
     generation = newest_generation(kb)
@@ -126,6 +127,7 @@ def test_an_encoder_that_is_not_better_is_not_used(kb: Path, tiny_generator: Pat
     assert newest_generation(kb) == generation
 
 
+@pytest.mark.usefixtures("new_command_line")
 def test_an_encoder_that_is_not_behind_the_default_is_not_trained(
     kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -201,6 +203,7 @@ def _interrupt(*_: object, **__: object) -> None:
     raise KeyboardInterrupt
 
 
+@pytest.mark.usefixtures("new_command_line")
 def test_a_trained_classifier_re_ranks(
     kb: Path, tiny_generator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -330,6 +330,7 @@ def test_everything_imported_for_help_and_ask_is_light(kb: Path) -> None:
 
 @pytest.mark.train
 @pytest.mark.parametrize(("steps", "warned"), [(7, True), (300, False)])
+@pytest.mark.usefixtures("new_command_line")
 def test_trainings_of_few_steps_say_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, steps: int, warned: bool) -> None:
     pytest.importorskip("torch")
     record = {"seconds": 1.0, "steps": steps, "losses": [[steps, 0.5]]}

@@ -142,6 +142,7 @@ def test_changes_are_made_in_a_copy_as_if_all_was_written(tmp_path: Path, librar
     assert states[0] == states[1]
 
 
+@pytest.mark.usefixtures("shared")
 def test_a_document_that_is_gone_comes_back_beside_what_is_shared(tmp_path: Path, library: Path, settings: Settings) -> None:
     folder, rows = tmp_path / "kb", (library / "rows.jsonl").read_text()
     index_files(folder, library, settings)
