@@ -588,7 +588,7 @@ class TestPage:
 
     def test_rows_are_named_with_their_file_and_options_stay_whole(self, page: Shop) -> None:
         text = "Use --no-deps (or -n) for TX-7, a well-known tent; --no-" + "x" * 30
-        page.ask(page.answer("rows.jsonl#a", "waterproof", None, text=text))
+        page.ask(page.answer("rows.jsonl#a", "waterproof", None, text=text, whole_text=text))
         assert page.browser.texts("article h2") == [text]
         assert page.browser.texts("article h2 nobr") == ["--no-deps", "-n", "TX-7", "--no-" + "x" * 19]
         page.browser.press("Tents, rows.jsonl#a")
