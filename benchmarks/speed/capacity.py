@@ -29,20 +29,6 @@ QUESTIONS = 60
 UPDATES = 5
 
 
-def draw_vectors() -> None:
-    """Let the encoder draw random unit vectors."""
-    from oreqa.models.encoder.encoder import Encoder
-    from oreqa.progress import no_progress
-
-    rng = np.random.default_rng(0)
-
-    def encode_passages(self: Encoder, passages: Any, progress: Any = no_progress) -> Any:
-        rows = [rng.standard_normal((1 + len(spans), 384)).astype(np.float32) for _, _, spans in passages]
-        return [matrix / np.linalg.norm(matrix, axis=1, keepdims=True) for matrix in rows]
-
-    setattr(Encoder, "encode_passages", encode_passages)  # noqa: B010
-
-
 def texts(options: argparse.Namespace) -> list[str]:
     from support.paragraphs import paragraph_texts
 
@@ -59,6 +45,8 @@ def bytes_by_file(index: Path) -> dict[str, int]:
 
 
 def build(options: argparse.Namespace) -> dict[str, object]:
+    from support.drawn_vectors import draw_vectors
+
     from oreqa import Document, index_documents
 
     draw_vectors()

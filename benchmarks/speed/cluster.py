@@ -40,7 +40,6 @@ INDEX = "import sys; from oreqa.index.ingest import index_files; index_files(sys
 
 CLUSTER = """
 import json, sys, time
-begun = time.perf_counter()
 import ray
 from oreqa.index.cluster import index_on_cluster
 begin, seconds = ray.init, []

@@ -32,10 +32,10 @@ from oreqa import Document, Encoder, Hit, Index, index_documents
 from oreqa.index import scoring
 from oreqa.index.generations import require_generation
 from oreqa.index.writer import open_writer
-from oreqa.progress import no_progress
 
 sys.path.append(str(Path(__file__).parents[1]))
 from common import RESULTS, report, squad
+from support.drawn_vectors import draw_vectors
 from support.growth_rivals import RIVALS
 from support.paragraphs import paragraph_texts
 from support.variations import grow, merged
@@ -132,17 +132,6 @@ def quality(options: argparse.Namespace) -> dict[str, object]:
         "same best ten": {w: round(10 * float(np.mean([len({*a} & {*b}) for a, b in zip(best[w], every, strict=True)])), 2)
                           for w in best},
     }  # fmt: skip
-
-
-def draw_vectors() -> None:
-    """Let the encoder draw random unit vectors."""
-    rng = np.random.default_rng(0)
-
-    def encode_passages(self: Encoder, passages: Any, progress: Any = no_progress) -> Any:
-        rows = [rng.standard_normal((1 + len(spans), 384)).astype(np.float32) for _, _, spans in passages]
-        return [matrix / np.linalg.norm(matrix, axis=1, keepdims=True) for matrix in rows]
-
-    setattr(Encoder, "encode_passages", encode_passages)  # noqa: B010
 
 
 def _publish(index: Path, encoder: Encoder, texts: list[str], key: str = "new") -> tuple[float, float]:
