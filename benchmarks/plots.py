@@ -149,7 +149,7 @@ def confidence(axes: Axes) -> None:
 
 
 def documents(axes: Axes) -> None:
-    runs = {"before": read("documents/before-reporting.json"), "after": read("documents/after-reporting.json")}
+    runs = {"before": read("documents/before-reporting.json"), "now": read("documents/trained-fast-reporting.json")}
     names = {
         "answerable questions\nanswered right": "answerable_right",
         "answer in the first\nfive passages": "acc@5",
