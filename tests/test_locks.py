@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from filelock import Timeout
 
-from oreqa.locks import lock_file
+from oreqa.locks import is_locked, lock_file
 
 
 def _refuse(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
@@ -43,3 +43,11 @@ def test_a_lock_is_held_until_its_end(tmp_path: Path) -> None:
         lock_file(tmp_path / "lock")
     with lock_file(tmp_path / "lock", wait=True):
         pass
+
+
+def test_a_held_lock_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with lock_file(tmp_path / "lock"):
+        assert is_locked(tmp_path / "lock")
+    assert not is_locked(tmp_path / "lock")
+    _refuse(monkeypatch, errno.ENOLCK)
+    assert not is_locked(tmp_path / "lock")

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from oreqa.parts import WorkPart, as_part, drop_unfinished, gathered_rows, part_rows
+from oreqa.errors import InputError
+from oreqa.locks import lock_file
+from oreqa.parts import WorkPart, as_part, drop_unfinished, shared_rows
 from oreqa.progress import ignore
 
 TOTAL, STEP = 23, 4
@@ -36,7 +38,7 @@ def test_what_parts_have_made_is_not_made_again(tmp_path: Path, seed: int) -> No
     for number in rng.sample(range(1, count + 1), rng.randrange(count + 1)):
         part = WorkPart(number, count)
         begin, end = part.span(TOTAL, STEP)
-        assert part_rows(out, part, "f", TOTAL, STEP, Maker(), ignore) == [{"row": row} for row in range(begin, end)]
+        assert shared_rows(out, part, "f", TOTAL, STEP, Maker(), ignore) == [{"row": row} for row in range(begin, end)]
         path = tmp_path / f".rows.jsonl.partial-{number}-of-{count}"
         kept = end - begin
         if path.is_file() and rng.random() < 0.5:  # it was killed
@@ -45,7 +47,7 @@ def test_what_parts_have_made_is_not_made_again(tmp_path: Path, seed: int) -> No
             kept = content.count(b"\n")
         complete |= set(range(begin, begin + kept))
     maker = Maker()
-    assert gathered_rows(out, "f", TOTAL, STEP, maker, ignore) == [{"row": row} for row in range(TOTAL)]
+    assert shared_rows(out, None, "f", TOTAL, STEP, maker, ignore) == [{"row": row} for row in range(TOTAL)]
     steps = [range(first, min(first + STEP, TOTAL)) for first in range(0, TOTAL, STEP)]
     assert maker.made == [row for step in steps if not complete.issuperset(step) for row in step]
     drop_unfinished(out)
@@ -54,11 +56,25 @@ def test_what_parts_have_made_is_not_made_again(tmp_path: Path, seed: int) -> No
 
 def test_rows_of_another_run_or_another_place_are_made_again(tmp_path: Path) -> None:
     out, maker = tmp_path / "rows.jsonl", Maker()
-    part_rows(out, WorkPart(1, 2), "other", TOTAL, STEP, Maker(), ignore)
-    part_rows(out, WorkPart(2, 2), "f", TOTAL, STEP, Maker(), ignore)
+    shared_rows(out, WorkPart(1, 2), "other", TOTAL, STEP, Maker(), ignore)
+    shared_rows(out, WorkPart(2, 2), "f", TOTAL, STEP, Maker(), ignore)
     (tmp_path / ".rows.jsonl.partial-2-of-2").rename(tmp_path / ".rows.jsonl.partial-2-of-3")
-    gathered_rows(out, "f", TOTAL, STEP, maker, ignore)
+    shared_rows(out, None, "f", TOTAL, STEP, maker, ignore)
     assert maker.made == list(range(TOTAL))
+
+
+def test_parts_that_another_process_makes_are_neither_gathered_nor_dropped(tmp_path: Path) -> None:
+    out, part = tmp_path / "rows.jsonl", WorkPart(2, 2)
+    shared_rows(out, part, "f", TOTAL, STEP, Maker(), ignore)
+    kept = tmp_path / ".rows.jsonl.partial-2-of-2"
+    with lock_file(kept.with_name(f"{kept.name}.lock")):
+        for same in (part, None):
+            with pytest.raises(InputError, match=r"rows.jsonl: another process makes its part 2/2; wait until"):
+                shared_rows(out, same, "f", TOTAL, STEP, Maker(), ignore)
+        drop_unfinished(out)
+        assert kept.is_file()
+    drop_unfinished(out)
+    assert not list(tmp_path.iterdir())
 
 
 def test_parts_share_all_steps() -> None:

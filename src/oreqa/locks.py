@@ -33,6 +33,17 @@ def lock_file(path: Path, wait: bool = False) -> AcquireReturnProxy[FileLock]:
         raise
 
 
+def is_locked(path: Path) -> bool:
+    """Whether a process holds the lock of a file, as far as that can be told."""
+    try:
+        with lock_file(path):
+            return False
+    except Timeout:
+        return True
+    except OSError:
+        return False
+
+
 def _is_refused(path: Path) -> bool:
     """Whether a lock is refused as some network drives do it, which may mean that it is held or that there are none."""
     if sys.platform == "win32":

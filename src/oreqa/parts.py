@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from filelock import Timeout
+
 from oreqa.errors import InputError
 from oreqa.files import kept_rows, resume_rows
+from oreqa.locks import lock_file
 from oreqa.paths import partial_file
 
 MakeRows = Callable[[int, int], Sequence[Mapping[str, Any]]]
@@ -45,40 +49,34 @@ def as_part(value: str | WorkPart | None) -> WorkPart | None:
     return WorkPart(int(match[1]), int(match[2]))
 
 
-def part_rows(
+def shared_rows(
     out: Path,
-    part: WorkPart,
+    part: WorkPart | None,
     fingerprint: str,
     total: int,
     step: int,
     make: MakeRows,
     advance: Callable[[int], None],
 ) -> list[dict[str, Any]]:
-    """Return the rows of a part of those that ``out`` is made of, and leave them beside it for ``gathered_rows``.
+    """Return the rows of a part of those that ``out`` is made of, and leave them beside it for the run that gathers.
 
-    As for ``resume_rows``, an interrupted run resumes. The steps are those of a run that makes all rows.
+    That one has no part: it returns all rows, and makes those alone that parts have not left. As for ``resume_rows``, an
+    interrupted run resumes. The steps are those of a run that makes all rows. Raises InputError if another process makes
+    this part, or where parts are to be gathered, one of them.
     """
-    begin, end = part.span(total, step)
-    of_part = _fingerprint(fingerprint, begin)
-    return resume_rows(
-        _path(out, part), of_part, end - begin, step, lambda first, last: make(begin + first, begin + last), advance
-    )
-
-
-def gathered_rows(
-    out: Path,
-    fingerprint: str,
-    total: int,
-    step: int,
-    make: MakeRows,
-    advance: Callable[[int], None],
-) -> list[dict[str, Any]]:
-    """Return all rows that ``out`` is made of: as ``resume_rows``, but those that parts have left are not made again."""
+    if part is not None:
+        begin, end = part.span(total, step)
+        of_part = _fingerprint(fingerprint, begin)
+        with _locked(out, part):
+            return resume_rows(
+                _path(out, part), of_part, end - begin, step, lambda first, last: make(begin + first, begin + last), advance
+            )
     held: dict[int, dict[str, Any]] = {}
-    for part in _parts(out):
-        begin, _ = part.span(total, step)
-        rows, _ = kept_rows(_path(out, part), _fingerprint(fingerprint, begin))
-        held.update(enumerate(rows, begin))
+    for left in _parts(out):
+        with _locked(out, left):
+            begin, _ = left.span(total, step)
+            rows, _ = kept_rows(_path(out, left), _fingerprint(fingerprint, begin))
+            held.update(enumerate(rows, begin))
 
     def take_or_make(first: int, last: int) -> Sequence[Mapping[str, Any]]:
         if all(number in held for number in range(first, last)):
@@ -89,9 +87,32 @@ def gathered_rows(
 
 
 def drop_unfinished(out: Path) -> None:
-    """Remove what runs have left beside ``out``, which is written."""
-    for path in (partial_file(out), *(_path(out, part) for part in _parts(out))):
-        path.unlink(missing_ok=True)
+    """Remove what runs have left beside ``out``, which is written, but not what a part that still runs has made."""
+    partial_file(out).unlink(missing_ok=True)
+    for part in _parts(out):
+        with suppress(InputError), _locked(out, part):
+            for path in (_path(out, part), _lock(out, part)):
+                path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _locked(out: Path, part: WorkPart) -> Iterator[None]:
+    """Hold a part's lock, where the disk has locks. Raises InputError if another process does."""
+    lock: AbstractContextManager[object]
+    try:
+        lock = lock_file(_lock(out, part))
+    except Timeout:
+        reason = f"another process makes its part {part.number}/{part.count}; wait until that has finished"
+        raise InputError(f"{out}: {reason}") from None
+    except OSError:  # what is written next says so where the disk cannot be written
+        lock = nullcontext()
+    with lock:
+        yield
+
+
+def _lock(out: Path, part: WorkPart) -> Path:
+    path = _path(out, part)
+    return path.with_name(f"{path.name}.lock")
 
 
 def _path(out: Path, part: WorkPart) -> Path:
@@ -104,6 +125,7 @@ def _fingerprint(fingerprint: str, begin: int) -> str:
 
 
 def _parts(out: Path) -> list[WorkPart]:
-    name = re.compile(re.escape(partial_file(out).name) + r"-([1-9]\d*)-of-([1-9]\d*)")
+    name = re.compile(re.escape(partial_file(out).name) + r"-([1-9]\d*)-of-([1-9]\d*)(?:\.lock)?")
     names = [path.name for path in out.parent.iterdir()] if out.parent.is_dir() else []
-    return [WorkPart(int(match[1]), int(match[2])) for match in map(name.fullmatch, names) if match]
+    matches = (match for match in map(name.fullmatch, names) if match)
+    return list(dict.fromkeys(WorkPart(int(match[1]), int(match[2])) for match in matches))

@@ -296,11 +296,11 @@ def test_rows_of_other_settings_are_not_used(
     }  # fmt: skip
     fingerprints = []
 
-    def resume(path: Path, fingerprint: str, total: int, *rest: Any) -> list[dict[str, Any]]:
+    def resume(path: Path, part: None, fingerprint: str, *rest: Any) -> list[dict[str, Any]]:
         fingerprints.append(fingerprint)
         return []
 
-    monkeypatch.setattr(generate, "gathered_rows", resume)
+    monkeypatch.setattr(generate, "shared_rows", resume)
     generate_questions(tmp_path / "a.jsonl", **settings)
     if change.get("generator"):
         change = {"generator": tmp_path / "generator"}

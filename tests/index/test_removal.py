@@ -135,7 +135,12 @@ def test_the_name_of_a_folder_means_all_in_it(tmp_path: Path, library: Path, set
     assert remove_documents(tmp_path / "kb", [f"{library}/old/", library / "bees.txt"]) == [
         str(library / name) for name in ("bees.txt", "old/ants.txt", "old/wasps.txt")
     ]
-    assert len(remove_documents(tmp_path / "kb", library)) == 3
+    with pytest.raises(InputError, match=r"^/: all 3 documents of the index lie in it; name folders within it, or delete"):
+        remove_documents(tmp_path / "kb", ["octopus.md", "/"])
+    (library / "more").mkdir()
+    (library / "more" / "owls.txt").write_text("Owls hoot.")
+    index_files(tmp_path / "kb", library / "more")
+    assert len(remove_documents(tmp_path / "kb", [library / "more", "octopus.md", "rows.jsonl"])) == 4
 
 
 def test_names_that_no_document_has_remove_nothing(tmp_path: Path, library: Path, settings: Settings) -> None:

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from oreqa.cli import app
 from oreqa.index.change_encoder import change_encoder, publish_fitted
+from oreqa.index.current import write_lock
 from oreqa.index.generations import newest_generation
 from oreqa.index.in_memory import index_documents
 from oreqa.index.ingest import index_files
@@ -118,6 +119,13 @@ def test_a_check_says_what_is_left(killed: Callable[[str], None], library: Path)
     )
     index_files("kb", library)
     assert CliRunner().invoke(app, ["check", "--index", "kb"]).exit_code == 0
+
+
+def test_a_check_during_a_removal_does_not_call_it_interrupted(killed: Callable[[str], None], library: Path) -> None:
+    killed("whole")
+    with write_lock(Path("kb")):
+        assert check_index(Path("kb")) == []
+    assert len(check_index(Path("kb"))) == 1
 
 
 def test_generations_after_a_removal_are_kept_as_others_are(killed: Callable[[str], None], library: Path) -> None:

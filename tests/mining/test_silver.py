@@ -143,12 +143,12 @@ def test_silver_begins_anew_with_other_weights_and_in_another_precision(
 ) -> None:
     fingerprints: list[str] = []
 
-    def keep(path: Path, fingerprint: str, *_: object) -> list[dict[str, object]]:
+    def keep(path: Path, part: None, fingerprint: str, *_: object) -> list[dict[str, object]]:
         path.touch()
         fingerprints.append(fingerprint)
         return []
 
-    monkeypatch.setattr(mining, "gathered_rows", keep)
+    monkeypatch.setattr(mining, "shared_rows", keep)
     classifier = CrossEncoder(tiny_classifier)
     weights = dict(mined_index.weights("sentence"))
     others = {name: weight + 1 for name, weight in weights.items()}

@@ -28,7 +28,7 @@ from oreqa.models.generator.inputs import mark_answer
 from oreqa.models.graph.precision import used_precision
 from oreqa.models.names import CLASSIFIER
 from oreqa.models.reader.reader import Reader
-from oreqa.parts import WorkPart, as_part, drop_unfinished, gathered_rows, part_rows
+from oreqa.parts import WorkPart, as_part, drop_unfinished, shared_rows
 from oreqa.progress import Progress, no_progress, show
 from oreqa.provenance import fingerprint
 
@@ -145,8 +145,7 @@ def generate_questions(
         asking = perf_counter()
         first, last = (chosen or WorkPart(1, 1)).span(len(passages), BLOCK)
         with show(progress, "asking about passages", last - first) as advance:
-            work = fingerprint(settings), len(passages), BLOCK, asker.rows, advance
-            rows = part_rows(out, chosen, *work) if chosen else gathered_rows(out, *work)
+            rows = shared_rows(out, chosen, fingerprint(settings), len(passages), BLOCK, asker.rows, advance)
         asked_seconds = perf_counter() - asking
     drafts = drop_repeated([Draft(place, **fields) for place, row in enumerate(rows, first) for fields in row["questions"]])
     kept = [draft for draft in drafts if draft.dropped is None]

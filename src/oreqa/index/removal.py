@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import closing
+from itertools import chain
 from pathlib import Path
 
 from oreqa.arguments import as_index_folder, as_paths, text_list
+from oreqa.errors import InputError
 from oreqa.index.documents import find_documents
+from oreqa.index.drafts import count_documents
 from oreqa.index.generations import require_generation
 from oreqa.index.store import open_documents
 from oreqa.index.writer import open_writer
@@ -20,8 +23,8 @@ def remove_documents(folder: str | Path, documents: str | Path | Iterable[str | 
     documents, as a table or an archive, means all of them, and that of a folder all in it. ``index_files`` adds a file again
     that is still there, and that its patterns do not leave out. Interrupted, it has removed nothing.
 
-    Raises InputError, and removes nothing, for a name that no document has, or several; IndexStateError if there is no
-    index, or it cannot be written.
+    Raises InputError, and removes nothing, for a name that no document has, or several, and for a folder that all documents
+    lie in; IndexStateError if there is no index, or it cannot be written.
 
     Examples:
         >>> [Path(key).name for key in remove_documents("kb", ["bees.md", "Boots"])]
@@ -33,8 +36,13 @@ def remove_documents(folder: str | Path, documents: str | Path | Iterable[str | 
     with open_writer(folder, device=device) as writer:
         assert writer.current.generation is not None
         with closing(open_documents(writer.current.generation)) as database:
-            numbers = {number for name in names for number in find_documents(database, name, whole_files=True)}
-        rows = writer.current.numbered(numbers)
+            by_name = {name: find_documents(database, name, whole_files=True) for name in names}
+            every = count_documents(database)
+        rows = writer.current.numbered(set(chain(*by_name.values())))
+        whole = [name for name, numbers in by_name.items() if len(numbers) == every]
+        if whole and len({row.source for row in rows}) > 1:
+            reason = f"all {every:,} documents of the index lie in it"
+            raise InputError(f"{whole[0]}: {reason}; name folders within it, or delete the index: {folder}")
         writer.remove([row.number for row in rows], sorted({row.source for row in rows}))
         writer.publish(forget=True)
         return sorted(row.key for row in rows)

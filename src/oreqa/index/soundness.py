@@ -17,6 +17,7 @@ from oreqa.index.generations import (
     with_newest,
 )
 from oreqa.index.replacing import forgotten_generations
+from oreqa.locks import is_locked
 
 QUICK = 256 << 20
 """Bytes of a generation up to which an update compares all of it before it begins."""
@@ -47,8 +48,11 @@ def _problems(generation: Path) -> list[str]:
     problems = problems or row_problems(generation)
     if problems and newest_generation(folder) != generation:
         raise IndexStateError(f"{generation}: it was replaced during the check")
+    left = forgotten_generations(folder)
+    if left and is_locked(folder / "lock"):  # that process removes them
+        left = []
     return problems + [
         f"{path}: oreqa remove was interrupted, and what it removed is still in this folder; delete it, or let the next "
         "command that writes the index do so"
-        for path in forgotten_generations(folder)
+        for path in left
     ]

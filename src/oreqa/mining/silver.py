@@ -22,7 +22,7 @@ from oreqa.index.store import Settings
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.graph.precision import used_precision
 from oreqa.models.names import CLASSIFIER
-from oreqa.parts import WorkPart, as_part, drop_unfinished, gathered_rows, part_rows
+from oreqa.parts import WorkPart, as_part, drop_unfinished, shared_rows
 from oreqa.progress import Advance, Progress, ignore, no_progress, show
 from oreqa.provenance import fingerprint
 
@@ -155,8 +155,7 @@ def score_silver(
             rows.append({"pairs": [pair_row(pair) for pair in kept]})
         return rows
 
-    work = (fingerprint(decisive), len(questions), SCORED_TOGETHER, score, advance)
-    rows = part_rows(out, part, *work) if part else gathered_rows(out, *work)
+    rows = shared_rows(out, part, fingerprint(decisive), len(questions), SCORED_TOGETHER, score, advance)
     pairs = [pair for row in rows for pair in row["pairs"]]
     if part is None:
         write_jsonl(out, pairs)
