@@ -1,10 +1,10 @@
-"""What candidates cost: questions of SQuAD dev asked of many real paragraphs, of every sentence and of candidates' alone.
+"""What candidates cost: questions asked of many real texts, of every sentence and of candidates' alone.
 
 Run:  python benchmarks/quality/candidates.py --data ../shared/data --work runs/candidates
 
-SQuAD dev's paragraphs are indexed with those of other sets beside them, of which more and more are taken away. At each
-size every tenth question is asked both ways for ten sentences: which share of the best ones stays, and how often the best
-sentence stands in the question's own paragraph.
+SQuAD dev's paragraphs are indexed with sentences of Wikipedia and lines about packages beside them, of which more and more
+are taken away. At each size questions of SQuAD dev, and those about the sentences, are asked both ways for ten sentences:
+which share of the best ones stays, and how high the first of the question's own text stands.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 
 from oreqa.core import Document, Hit
 from oreqa.corpus.splitter import paragraph_passage
+from oreqa.datasets.beir import load_beir
 from oreqa.index import scoring
 from oreqa.index.passages import index_passages
 from oreqa.index.search import Index
@@ -24,10 +25,30 @@ from oreqa.index.store import Settings
 
 sys.path.append(str(Path(__file__).parents[1]))
 from common import report, squad
-from support.paragraphs import paragraph_texts
+from support.paragraphs import real_documents
 
 WAYS = {"every sentence": 1 << 40, "candidates": 0}
 """The most passages of which a search scores every sentence."""
+
+SPLITS = {"qed-nq-sentence": "train", "selqa": "dev"}
+"""The sets whose questions are asked, beside SQuAD dev's."""
+
+Asked = list[tuple[str, set[str]]]
+"""Questions with the texts that answer them."""
+
+
+def questions(data: Path, documents: list[Document], count: int) -> dict[str, Asked]:
+    """Up to ``count`` questions of each set, evenly spread, of those that these documents answer."""
+    asked: dict[str, Asked] = {"SQuAD dev": [(q.text, {p.text}) for p in squad(data) for q in p.questions]}
+    for name, split in SPLITS.items():
+        task = load_beir(data / "retrieval" / name, split)
+        texts = {entry.id: entry.text for entry in task.corpus}
+        asked[name] = [
+            (task.queries[q], {texts[d] for d, grade in golds.items() if grade}) for q, golds in task.qrels.items()
+        ]
+    held = {document.text for document in documents}
+    answered = {name: [row for row in rows if row[1] & held] for name, rows in asked.items()}
+    return {name: rows[:: -(-len(rows) // count)] for name, rows in answered.items() if rows}
 
 
 def ask(index: Index, question: str) -> dict[str, list[Hit]]:
@@ -39,21 +60,20 @@ def ask(index: Index, question: str) -> dict[str, list[Hit]]:
     return hits
 
 
-def measure(index: Index, asked: list[tuple[str, str]]) -> dict[str, object]:
-    """The figures of one index, for questions with the texts of their paragraphs."""
+def measure(index: Index, asked: Asked) -> dict[str, object]:
+    """The figures of one index and one set's questions."""
     rows = []
     index.search(asked[0][0], 10)
-    for question, text in asked:
+    for question, golds in asked:
         hits = ask(index, question)
         every, best = ([hit.sentence_id for hit in hits[way]] for way in WAYS)
-        right = {way: hits[way][0].passage.text == text for way in WAYS}
-        rows.append((every[0] == best[0], len(set(every) & set(best)) / len(every), right))
+        rank = {way: next((1 / n for n, hit in enumerate(hits[way], 1) if hit.passage.text in golds), 0.0) for way in WAYS}
+        rows.append((every[0] == best[0], len(set(every) & set(best)) / len(every), rank))
     return {
-        **index.counts(),
         "questions": len(rows),
         "same best": round(100 * float(np.mean([row[0] for row in rows])), 2),
         "same best ten": round(100 * float(np.mean([row[1] for row in rows])), 2),
-        "own paragraph is best": {way: round(100 * float(np.mean([row[2][way] for row in rows])), 2) for way in WAYS},
+        "mrr@10": {way: round(100 * float(np.mean([row[2][way] for row in rows])), 2) for way in WAYS},
     }
 
 
@@ -61,15 +81,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--work", type=Path, default=Path("runs/candidates"))
-    parser.add_argument("--sizes", type=int, nargs="+", default=[22_800, 12_000, 6_000, 3_000])
+    parser.add_argument("--sizes", type=int, nargs="+", default=[100_000, 12_000])
+    parser.add_argument("--questions", type=int, default=500)
     options = parser.parse_args()
-    texts = paragraph_texts(options.data, max(options.sizes))
-    asked = [(question.text, p.text) for p in squad(options.data) for question in p.questions if p.text in set(texts[:2000])]
+    every = real_documents(options.data)
     rows = []
     for size in options.sizes:
-        passages = [paragraph_passage(Document(f"{n}", "", text)) for n, text in enumerate(texts[:size])]
+        passages = [paragraph_passage(document) for document in every[:size]]
         with index_passages(options.work / "index", passages, Settings()) as index:
-            rows.append(measure(index, asked[::10]))
+            asked = questions(options.data, every[:size], options.questions)
+            rows.append({**index.counts(), **{name: measure(index, of_set) for name, of_set in asked.items()}})
         print(rows[-1], flush=True)
     report("speed/candidates", {"collections": rows})
 
