@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         model_option(
             "--train-classifier",
             callback=model_here_or_none,
-            help="Classifier to train, too: a name or a folder.",
+            help="Also train this classifier: a name or a folder.",
             show_default="none",
         ),
     ],
@@ -44,7 +44,10 @@ if TYPE_CHECKING:
     ],
     anyway=Annotated[bool, data_option("--anyway", help="Train even where no gain is to be expected.")],
     marks=Annotated[
-        bool, data_option("--marks", help="Learn from half of the index's marks, too, by document; measure by the other.")
+        bool,
+        data_option(
+            "--marks", help="Also learn from half of the index's marks, split by document, and measure by the other."
+        ),
     ],
     draw=Annotated[int, data_option(metavar="N", min=1, help="Passages to ask about, drawn at random.")],
 )

@@ -47,7 +47,7 @@ def chat(
     reader: Option.answering_reader = "auto",
     device: Option.device = "cpu",
     precision: Option.precision = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON a question, for programs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON for each question, for programs.")] = False,
 ) -> None:
     """Ask one question after another: the models stay loaded, and answers come at once.
 

@@ -53,7 +53,7 @@ def doctor(
     index: Annotated[
         Path | None,
         data_option(
-            metavar="DIR", help="An index to check, too.", show_default=f"$OREQA_INDEX, else {INDEX_HERE} if it is here"
+            metavar="DIR", help="An index to check as well.", show_default=f"$OREQA_INDEX, else {INDEX_HERE} if it is here"
         ),
     ] = None,
     as_json: Option.as_json = False,

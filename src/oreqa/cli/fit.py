@@ -70,7 +70,7 @@ def _fit_or_undo() -> Callable[..., FitReport | bool]:
         int, data_option(metavar="N", min=1, help="Draw at most N questions, or generate them from N passages; at least 90.")
     ],
     undo=Annotated[
-        bool, typer.Option("--undo", help="Take out what was fitted on the index: the models' own weights count again.")
+        bool, typer.Option("--undo", help="Remove what was fitted on the index: the models' own weights are used again.")
     ],
 )
 def fit(report: FitReport | bool, index: Path, as_json: bool) -> None:

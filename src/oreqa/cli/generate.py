@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     index=Option.data_index,
     entities=Annotated[
         str | None,
-        models_option(metavar="NAME", help="Or spaCy pipeline whose entities are the answers, as en_core_web_sm."),
+        models_option(metavar="NAME", help="A spaCy pipeline whose entities are the answers, such as en_core_web_sm."),
     ],
     styles=Annotated[
         list[str] | None,
         models_option(
             "--style",
             metavar="STYLE",
-            help="Kind of questions; repeat it for several, in turn.",
+            help="Style of the questions; repeat it to alternate between several.",
             show_default="all it learned",
         ),
     ],

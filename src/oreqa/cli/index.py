@@ -55,7 +55,9 @@ def index_command(
     ] = None,
     truncate_dim: Annotated[
         int | None,
-        number_option(min=1, help="Dimensions of the vectors to keep, of a model trained for it.", show_default="all"),
+        number_option(
+            min=1, help="Dimensions of the vectors to keep, for a model trained to be truncated.", show_default="all"
+        ),
     ] = None,
     quality: Annotated[
         Quality | None,
@@ -69,11 +71,12 @@ def index_command(
         ),
     ] = None,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Go on: update the index whenever files change (needs the serve extra).")
+        bool,
+        typer.Option("--watch", help="Keep running and update the index whenever files change (needs the serve extra)."),
     ] = False,
     cluster: Annotated[
         str | None,
-        data_option(metavar="ADDRESS", help="Make a new index by a Ray cluster, or local: by the cores of this machine."),
+        data_option(metavar="ADDRESS", help="Make a new index on a Ray cluster; local means the cores of this machine."),
     ] = None,
     device: Option.device = "cpu",
     precision: Option.precision = None,

