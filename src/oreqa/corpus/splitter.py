@@ -16,7 +16,7 @@ from oreqa.text.sentences import split_sentences
 
 CountTokens = Callable[[Sequence[str]], list[int]]
 
-SPLITTER_VERSION = 30
+SPLITTER_VERSION = 31
 """Raise this when a change makes the same file give other text, passages or layout: indexes then read their files again."""
 
 _BLANK_LINES = re.compile(r"\n[ \t]*(?:\r?\n[ \t]*)+")

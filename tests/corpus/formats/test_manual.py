@@ -51,6 +51,15 @@ def test_underlines_and_numbers() -> None:
     assert parts(rfc) == [("1.  Introduction", "Text."), ("1.  Introduction > 1.1.  Terms", "More."), ("2.  End", "Done.")]
 
 
+def test_a_heading_of_two_lines_is_underlined_as_far_as_the_longer_one() -> None:
+    long, short = "1. Why does the array have another name\n   than it had?\n", "2. Why\n   is it never assembled again?\n"
+    text = f"FAQ\n===\n\n{long}{'~' * 39}\n   Because.\n\n{short}{'~' * 31}\n   So.\n\nAt the margin\nit is a paragraph.\n{'-' * 18}\n"
+    assert [heading for heading, _ in parts(text)] == [
+        "FAQ > 1. Why does the array have another name than it had?",
+        "FAQ > 2. Why is it never assembled again?",
+    ]
+
+
 def test_several_terms_before_what_explains_them() -> None:
     text = "A\n=\n\nOPTIONS\n=======\n\n'-a'\n'--all'\n     Shows.\n\n     All.\n\n   After.\n\nB B\n===\n\nEnd.\n"
     assert ("OPTIONS > -a, --all", "'-a'\n'--all'\n     Shows.\n\n     All.") in parts(text)

@@ -82,6 +82,9 @@ def _headings(lines: Sequence[_Line]) -> Iterator[_Head]:
         following = next((other for other in lines[number + 1 : number + 4] if other.text), None)
         if _is_underlined(line, below):
             yield _Head(2 + _UNDERLINES.index(below.text[0]), line.text, line.start, below.end)
+        elif number + 2 < len(lines) and _are_underlined(line, below, lines[number + 2]):
+            under = lines[number + 2]
+            yield _Head(2 + _UNDERLINES.index(under.text[0]), f"{line.text} {below.text}", line.start, under.end)
         elif line.indentation == 0 and following is not None and following.indentation > 1:
             if _CAPITALS.fullmatch(line.text):
                 capitals = number
@@ -97,6 +100,14 @@ def _headings(lines: Sequence[_Line]) -> Iterator[_Head]:
 def _is_underlined(line: _Line, below: _Line) -> bool:
     same = line.indentation == below.indentation == 0 and abs(len(line.text) - len(below.text)) <= 2
     return same and bool(_UNDERLINE.fullmatch(below.text)) and any(map(str.isalpha, line.text))
+
+
+def _are_underlined(first: _Line, second: _Line, below: _Line) -> bool:
+    """Whether a heading has two lines, of which the second is indented and the longer one is underlined."""
+    if first.indentation or not second.indentation or not second.text:
+        return False
+    longer = max(first, second, key=lambda line: line.indentation + len(line.text))
+    return _is_underlined(_Line(0, 0, 0, " " * longer.indentation + longer.text), below)
 
 
 def _terms(lines: Sequence[_Line], headings: set[int]) -> Iterator[_Head]:

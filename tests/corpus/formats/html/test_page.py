@@ -193,6 +193,15 @@ def test_text_that_looks_like_navigation_is_kept(page: str) -> None:
     assert 20 * count_words(PLAIN) > PLAIN_WORDS
 
 
+def test_the_footer_of_a_section_around_the_main_part_is_the_pages() -> None:
+    within = "<section><p>text</p><footer>keep</footer></section>"
+    for main in ("main", "div role=main"):
+        page = f"<section class=wrap><{main}>{within}<footer>keep</footer></{main.split()[0]}><footer>leave me</footer></section>"
+        document = read(page)
+        assert document.text.split() == ["text", "keep", "keep"]
+        assert document.pages[0].left_out == {"footer": 2}
+
+
 def test_permalinks_that_hold_a_heading_or_the_name_of_an_option_are_text() -> None:
     document = read(
         """<h1 id=o><a class=permalink href="#o">OPTIONS</a></h1><dl><dt id=n><a class=permalink href="#n"><code>-n</code></a>

@@ -128,7 +128,7 @@ class PageReader:
         self._keep, self._trusted = keep, trusted
         self._invisible = 0  # open elements whose text is not shown
         self._skipped: SkippedElement | None = None
-        self._sectioning = 0  # open elements with headers and footers of their own
+        self._sectioning: list[int] = []  # depths of open elements with headers and footers of their own
         self._title: list[str] | None = None
 
     @property
@@ -162,7 +162,7 @@ class PageReader:
             else:
                 self._skipped.start(tag, attributes)
         else:
-            reason = rules.skip_reason(tag, attributes, self._sectioning == 0)
+            reason = rules.skip_reason(tag, attributes, not self._sectioning)
             if reason and reason not in self._keep and not (attributes and element_key(tag, attributes) in self._trusted):
                 if tag in rules.BLOCKS:
                     self._blocks.end_block()
@@ -171,8 +171,10 @@ class PageReader:
                 self._skipped = SkippedElement(len(self._open), reason, element_key(tag, attributes))
             else:
                 self._start(tag, attributes)
-        if tag in rules.SECTIONING:
-            self._sectioning += 1
+        if self._sectioning and rules.is_main(tag, attributes):
+            self._sectioning = [len(self._open)]  # what holds the main part is layout: its footer is the page's
+        elif tag in rules.SECTIONING:
+            self._sectioning.append(len(self._open))
 
     def _start(self, tag: str, attributes: Mapping[str, str]) -> None:
         self._blocks.start(tag, attributes)
@@ -182,8 +184,8 @@ class PageReader:
         tag = tag.rpartition(":")[2].lower()
         if not self._open or self._open[-1] != tag:
             return  # an unmatched end tag: the parser closes every element it opened
-        if tag in rules.SECTIONING:
-            self._sectioning -= 1
+        if self._sectioning and self._sectioning[-1] == len(self._open):
+            self._sectioning.pop()
         if tag in rules.INVISIBLE:
             self._invisible -= 1
         elif tag == "title":

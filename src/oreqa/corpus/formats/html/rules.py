@@ -182,6 +182,11 @@ def without_tags(markup: str) -> str:
     return unescape(_ANY_TAG.sub(" ", markup))
 
 
+def is_main(tag: str, attributes: Mapping[str, str]) -> bool:
+    """Return whether an element is the main part of a page."""
+    return tag == "main" or attributes.get("role") == "main"
+
+
 def is_title(tag: str, attributes: Mapping[str, str]) -> bool:
     """Return whether an element of a page's header is the page's title."""
     return tag in HEADINGS or attributes.get("class", "") in ("title", "headertitle")
