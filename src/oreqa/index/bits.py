@@ -72,4 +72,6 @@ def fewest(counts: NDArray[np.uint16], number: int) -> Rows:
     """The rows of the ``number`` lowest counts, rising, with all that equal the highest of them."""
     if number >= len(counts):
         return np.arange(len(counts))
-    return np.flatnonzero(counts <= np.partition(counts, number - 1)[number - 1])
+    blocks, size = range(0, len(counts), _BLOCK), int(counts.max()) + 1
+    often = np.sum([np.bincount(counts[begin : begin + _BLOCK], minlength=size) for begin in blocks], axis=0)
+    return np.flatnonzero(counts <= np.searchsorted(np.cumsum(often), number))

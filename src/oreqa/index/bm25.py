@@ -33,6 +33,9 @@ def _near(rows: Ints, wanted: Rows | Ints) -> Rows:
 _COMMON = 50
 """A word is common where one in so many texts holds it."""
 
+_LOOKED_UP = 4_096
+"""Words of parts whose postings are kept at hand."""
+
 _ROUNDING = 1e-4
 """The share by which sums of the same numbers in another order differ, with room."""
 
@@ -45,10 +48,11 @@ def _highest(scores: Floats, count: int, before: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _SomeTexts:
-    """Some texts: their lengths, and of each part that has some, from which of them on these are, and their rows, rising."""
+    """Some texts: their lengths, and of each part that has some, its place, from which of them on these are, and their rows,
+    rising."""
 
     lengths: Ints
-    parts: Sequence[tuple[LivePostings, int, Ints]]
+    parts: Sequence[tuple[int, int, Ints]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,7 @@ class Bm25:
         self._parts, self._k1, self._b, self._compounds = parts, k1, b, compounds or {}
         self._starts = np.cumsum([0, *map(len, parts)]).tolist()
         self._texts_with: dict[int, int] = {}
+        self._looked_up: dict[tuple[int, int], tuple[Ints, Ints]] = {}
         self._collection = collection
         if collection is not None:
             self._mean = collection.mean
@@ -100,14 +105,14 @@ class Bm25:
             return counted
         if self._collection is not None:
             return self._collection.texts_with(number)
-        held = [(self._held(part, number)[0], part.dead) for part in self._parts]
+        held = [(self._held(place, number)[0], part.dead) for place, part in enumerate(self._parts)]
         texts = sum(len(rows) - int(np.count_nonzero(rows[_near(rows, dead)] == dead)) for rows, dead in held if len(rows))
         return self._texts_with.setdefault(number, texts)
 
     def first_with(self, number: int) -> int:
         """The place of the first text that holds a word."""
-        for part, start in zip(self._parts, self._starts, strict=False):
-            rows = np.setdiff1d(self._held(part, number)[0], part.dead)
+        for place, (part, start) in enumerate(zip(self._parts, self._starts, strict=False)):
+            rows = np.setdiff1d(self._held(place, number)[0], part.dead)
             if len(rows):
                 return int(start + rows[0] - np.searchsorted(part.dead, rows[0]))
         raise ValueError(f"no text holds the word {number}")
@@ -126,7 +131,7 @@ class Bm25:
         for place, part in enumerate(self._parts):
             of_part = np.zeros(len(part.postings.lengths), np.float32)
             for number, idf in weights:
-                rows, counts = self._held(part, number)
+                rows, counts = self._held(place, number)
                 of_part[rows] += self._weighted(idf, counts, self._lengths[place][rows])
             scores[self._starts[place] : self._starts[place + 1]] = of_part[part.live] if len(part.dead) else of_part
         return scores
@@ -169,20 +174,18 @@ class Bm25:
     def _some(self, places: Rows) -> _SomeTexts:
         lengths, parts = np.zeros(len(places), np.int32), []
         bounds = np.searchsorted(places, self._starts).tolist()
-        for part, start, of_part, begin, end in zip(
-            self._parts, self._starts, self._lengths, bounds, bounds[1:], strict=False
-        ):
+        for place, (part, begin, end) in enumerate(zip(self._parts, bounds, bounds[1:], strict=False)):
             if begin < end:
-                rows = part.rows(places[begin:end] - start).astype(np.int32)
-                lengths[begin:end] = of_part[rows]
-                parts.append((part, begin, rows))
+                rows = part.rows(places[begin:end] - self._starts[place]).astype(np.int32)
+                lengths[begin:end] = self._lengths[place][rows]
+                parts.append((place, begin, rows))
         return _SomeTexts(lengths, parts)
 
     def _add_to_some(self, scores: Floats, texts: _SomeTexts, number: int, weight: float) -> None:
         """Add what a word of that weight gives some texts to their scores."""
         held = []
-        for part, begin, wanted in texts.parts:
-            rows, counts = self._held(part, number)
+        for place, begin, wanted in texts.parts:
+            rows, counts = self._held(place, number)
             if len(rows):
                 at = _near(rows, wanted)
                 hits = (rows[at] == wanted).nonzero()[0]
@@ -193,9 +196,9 @@ class Bm25:
 
     def _add(self, scores: Floats, number: int, weight: float, allowed: Flags | None) -> None:
         """Add what a word of that weight gives texts to their scores."""
-        for part, start, lengths in zip(self._parts, self._starts, self._lengths, strict=False):
-            rows, counts = self._held(part, number)
-            places = rows + start
+        for place, (part, lengths) in enumerate(zip(self._parts, self._lengths, strict=True)):
+            rows, counts = self._held(place, number)
+            places = rows + self._starts[place]
             if len(part.dead) and len(rows):
                 before = np.searchsorted(part.dead, rows)
                 lives = part.dead[np.minimum(before, len(part.dead) - 1)] != rows
@@ -216,14 +219,22 @@ class Bm25:
         weighted: Floats = (idf * counts / (counts + norm)).astype(np.float32)
         return weighted
 
-    def _held(self, part: LivePostings, number: int) -> tuple[Ints, Ints]:
-        """The rows of the texts that hold a word, or a compound with it, and how often, dead ones included."""
+    def _held(self, place: int, number: int) -> tuple[Ints, Ints]:
+        """The rows of the texts of a part that hold a word, or a compound with it, and how often, dead ones included."""
         if number not in self._compounds:
-            return part.postings.of(number)
-        each = [part.postings.of(form) for form in (number, *self._compounds[number])]
+            return self._of_word(place, number)
+        each = [self._of_word(place, form) for form in (number, *self._compounds[number])]
         rows, inverse = np.unique(np.concatenate([rows for rows, _ in each]), return_inverse=True)
         counts = np.bincount(inverse, np.concatenate([counts for _, counts in each]), len(rows))
         return rows, counts.astype(np.int32)
+
+    def _of_word(self, place: int, number: int) -> tuple[Ints, Ints]:
+        """The rows of the texts of a part that hold a word, and how often: a question asks for them several times."""
+        if (held := self._looked_up.get((place, number))) is None:
+            if len(self._looked_up) >= _LOOKED_UP:
+                self._looked_up.clear()
+            held = self._looked_up[place, number] = self._parts[place].postings.of(number)
+        return held
 
     @cached_property
     def _lengths(self) -> list[Ints]:

@@ -23,14 +23,12 @@ class StackedCodes:
         return int(self._starts[-1])
 
     def take(self, rows: Rows) -> Codes:
-        """The codes in some rows."""
+        """The codes in some rows, rising."""
         (first, _), *_ = self._parts
-        taken, order = np.empty(len(rows), first.dtype), np.argsort(rows, kind="stable")
-        bounds = np.searchsorted(rows[order], self._starts).tolist()
+        taken, bounds = np.empty(len(rows), first.dtype), np.searchsorted(rows, self._starts).tolist()
         for (codes, part), start, begin, end in zip(self._parts, self._starts, bounds, bounds[1:], strict=False):
             if begin < end:
-                of_part = order[begin:end]
-                taken[of_part] = codes[part.rows(rows[of_part] - start)]
+                codes.take(part.rows(rows[begin:end] - start), out=taken[begin:end], mode="clip")  # buffered in other modes
         return taken
 
     def inner_products(self, questions: Floats) -> Floats:

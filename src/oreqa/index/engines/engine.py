@@ -29,7 +29,7 @@ class Vectors(Protocol):
     def __len__(self) -> int: ...
 
     def take(self, rows: Rows) -> Codes:
-        """The codes in some rows."""
+        """The codes in some rows, rising."""
 
     def inner_products(self, questions: Floats) -> Floats:
         """The inner product of every question and every vector: ``[questions, vectors]``."""
