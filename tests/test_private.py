@@ -159,6 +159,7 @@ def test_every_command_without_training_sends_nothing(
         ("mine", "silver", "--questions", asked, "--index", kb, *classifier, "--min-probability", 0),
         ("mine", "predictions", *data, "--reader", fitted_reader, "--draw", 5),
         ("mine", "cloze", "--index", kb),
+        ("mine", "passages", "--data", asked_again, "--index", kb),
         ("generate", "--data", prose, "--generator", tiny_generator, "--round-trip", 0),
     )
     place = {

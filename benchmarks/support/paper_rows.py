@@ -230,7 +230,7 @@ ROWS: dict[str, list[Row]] = {
             "mixed; 748",
             verdict="6 below BART",
         ),
-        Row("§3", "weakly supervised", "49.6", verdict="not written"),
+        Row("§3", "weakly supervised", "49.6", verdict="not trained"),
         Row(
             "§3",
             "20 of 100 cells: hit rate, exact→lists",

@@ -126,6 +126,26 @@ def predictions(count: int, out: Path, as_json: bool) -> None:
 
 @runs(
     mine,
+    lambda: oreqa.mining.mine_passages,
+    index=Option.index,
+    data=Annotated[
+        Path,
+        data_option(metavar="FILE", help="Rows {question, answers | pattern} (.jsonl), or a SQuAD or MRQA file."),
+    ],
+    passages=Annotated[int, number_option(max=1000, help="Passages looked through for each question.")],
+)
+def passages(count: int, out: Path, as_json: bool) -> None:
+    """Find for questions with answers the first passage in which an answer stands, to train a generator.
+
+    People's lists of questions rarely name a passage. What is found need not say what the question asks: read some.
+
+    [bold]oreqa mine passages --data questions.jsonl --index kb --out runs/pairs.jsonl[/bold]
+    """
+    _print_count("pairs", count, out, as_json)
+
+
+@runs(
+    mine,
     lambda: oreqa.mining.mine_cloze,
     index=Option.optional_index,
     per_passage=Annotated[int, number_option(help="Sentences drawn from each passage.")],

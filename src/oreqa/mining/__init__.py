@@ -1,4 +1,5 @@
-"""Training data that models find: negatives, silver pairs, a reader's predictions; and pairs of sentences and passages.
+"""Training data that models find: negatives, silver pairs, a reader's predictions, passages that hold a known answer; and
+pairs of sentences and passages.
 
 Each function does what the command of its name does (``oreqa mine silver`` is ``mine_silver``). They are imported when they
 are asked for.
@@ -13,6 +14,7 @@ from oreqa.lazy import lazy_names
 if TYPE_CHECKING:
     from oreqa.mining.cloze import mine_cloze as mine_cloze
     from oreqa.mining.negatives import mine_negatives as mine_negatives
+    from oreqa.mining.passages import mine_passages as mine_passages
     from oreqa.mining.predictions import mine_predictions as mine_predictions
     from oreqa.mining.silver import mine_silver as mine_silver
 
