@@ -38,7 +38,7 @@ from oreqa.models.names import CLASSIFIER
 from oreqa.models.reader.blocks import Reading
 from oreqa.models.reader.reader import CHUNK, Reader
 from oreqa.text.asked_entries import asked_entries, other_entries
-from oreqa.text.asking import asked_names, asks_yes_or_no, beside_variables, document_names, holds_options, named_program
+from oreqa.text.asking import asked_names, asks_yes_or_no, document_names, holds_options, named_program
 from oreqa.text.defaults import asks_whether_default, beside_defaults
 from oreqa.text.labels import labels, other_fields, repeats_question, ruled_out, similar_lines
 from oreqa.text.names import holds_names, identifiers
@@ -150,11 +150,7 @@ def _excluded(question: str, passages: Sequence[Passage]) -> list[list[Range]]:
     rule out."""
     entries = other_entries(question, list(map(entry_text, passages)))
     beside = [[] for _ in passages] if any(entries) else beside_defaults(question, [p.text for p in passages])
-    variables = beside_variables(question, [p.text for p in passages])
-    excluded = [
-        [*a, *b, *c, *other_fields(question, p.text)]
-        for a, b, c, p in zip(entries, beside, variables, passages, strict=True)
-    ]
+    excluded = [[*a, *b, *other_fields(question, p.text)] for a, b, p in zip(entries, beside, passages, strict=True)]
     named = labels(question, [passage_head(passage.title, passage.heading) for passage in passages])
     if not named:
         return excluded

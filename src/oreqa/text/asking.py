@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
-from oreqa.core import Range
 from oreqa.text.names import is_identifier, key_of
 from oreqa.text.stop_words import STOP_WORDS, WORD
 
@@ -72,11 +70,6 @@ _ASKS_AT_THE_END = re.compile(
 """What looks like a question for yes or no, as "Will Smith starred in which film?"."""
 
 
-_ASKS_VARIABLE = re.compile(r"\b(?:which|what) (?:[\w-]+ ){0,2}?environment variables?\b", re.IGNORECASE)
-_VARIABLE = re.compile(r"(?<![\w-])\$?(?:[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+|[A-Z][A-Z0-9]{2,})(?![\w-])")
-"""A question for the name of an environment variable, and what is written as such names are."""
-
-
 def asks_yes_or_no(question: str) -> bool:
     """Whether a question asks whether something is so.
 
@@ -85,23 +78,6 @@ def asks_yes_or_no(question: str) -> bool:
         (True, False)
     """
     return bool(_YES_OR_NO.match(question.strip())) and not _ASKS_AT_THE_END.match(question)
-
-
-def beside_variables(question: str, texts: Sequence[str]) -> list[list[Range]]:
-    """What a question for an environment variable leaves out: all of each text but what is written as its name is, if a text
-    has such a name.
-
-    Examples:
-        >>> beside_variables("Which environment variable sets the port?", ["PORT the port", "a port"])
-        [[(4, 13)], [(0, 6)]]
-    """
-    names = [[match.span() for match in _VARIABLE.finditer(text)] for text in texts]
-    if not _ASKS_VARIABLE.search(question) or not any(names):
-        return [[] for _ in texts]
-    places = [
-        [0, *(place for name in of_text for place in name), len(text)] for of_text, text in zip(names, texts, strict=True)
-    ]
-    return [[(a, b) for a, b in zip(ends[::2], ends[1::2], strict=True) if a < b] for ends in places]
 
 
 def asked_names(question: str) -> set[str]:
