@@ -19,7 +19,7 @@ _WHETHER = re.compile(r"\W*(?:is|are|was|were|does|do|will|has|have)\b", re.IGNO
 
 _STATED = re.compile(
     r"(?<![\w-])defaults?(?: value| setting)?[\"'`’”]*(?: is| are| to| of|[:=,;(-]| \w+[)\]])|\bby default\b"
-    r"|\((?:the )?default\)|\b(?:is|are|as|being) (?:the|a) default\b",
+    r"|\((?:the )?default\)|\b(?:is|are) (?:the|a) default\b",
     re.IGNORECASE,
 )
 """States a default, as "The default is 5", "Defaults to 5", "(default 5)" and "It is on by default"."""
@@ -43,29 +43,6 @@ _BACK, _FORTH = (
     re.compile(r"\W*(?:value\W*)?$"),
 )
 """How a sentence goes on about what is before it, as "This is the default.", and the end of one that the value follows."""
-
-
-_NAMED_BEHIND = re.compile(
-    r"\bdefault(?:s|ed)?(?: value| setting)?[\"'`’”]*"
-    r"(?:(?:(?: (?:when|for|if|in)\b[^,;:.()]{1,40}?)?(?: is| are| being)|:| =|=)(?: set)?(?: to)?| to| of| (?=[\d\"'`‘“]))"
-    r"(?! (?:see|described|given|determined|controlled|used|taken|chosen|as|the same)\b) *(?=[^\s.,;)\]])",
-    re.IGNORECASE,
-)
-"""Names a default that follows, as "defaults to 5" and "(default: 5)"."""
-
-_NAMED_BEFORE = re.compile(
-    r"(?:\A|[,;:|(\[{\n]|\b(?:and|or|with|where|but|to|than|by|at|to be)(?= ))[ \t*-]*"
-    r"(?P<value>(?:(?!\b(?:and|or|with|where|but|to|than|by|at) )[^,;:|()\[\]{}\n])+?)"
-    r"(?: (?:is|are|being|as) (?:the|a) default\b| *[(\[](?:the |is the )?default[)\]]| (?:is )?(?:used )?by default\b)",
-    re.IGNORECASE,
-)
-"""Names a default that stands before, as "with 3 as the default" and "auto (default)"."""
-
-_ONE_VALUE = re.compile(r"[\"'`‘“][^\"'`’”]+[\"'`’”]|-?[\d.,]+ ?[A-Za-z%]+|[^\s\"]+")
-_OTHER_VALUE = re.compile(
-    r"\W*(?:this|that|it|these|those|they|which|what|there|on|off|enabled|disabled|not)\b", re.IGNORECASE
-)
-"""A value that is a word, an amount or quoted; and what names none, or is no more than the whole sentence says."""
 
 
 def asks_for_default(question: str) -> bool:
@@ -104,12 +81,10 @@ def states_default(text: str) -> bool:
 
 
 def beside_defaults(question: str, texts: Sequence[str]) -> list[list[Range]]:
-    """What a question about a default leaves out: for yes or no the sentences of each text that do not say "default", if
-    one does; else what stands beside the value that a sentence names as the default, as its range or an example."""
-    if not asks_for_default(question) or not any(map(mentions_default, texts)):
+    """What a question for yes or no about a default leaves out: the sentences of each text that do not say "default", if
+    one does."""
+    if not asks_whether_default(question) or not any(map(mentions_default, texts)):
         return [[] for _ in texts]
-    if not asks_whether_default(question):
-        return [list(_beside_named(text, 0, len(text))) for text in texts]
     return [list(without_default(text, 0, len(text))) if mentions_default(text) else [(0, len(text))] for text in texts]
 
 
@@ -139,45 +114,3 @@ def without_default(text: str, start: int, end: int) -> Iterator[Range]:
     for number, (first, last) in enumerate(pairwise(ends)):
         if number not in stating:
             yield start + first, start + last
-    yield from _beside_named(text, start, end)
-
-
-def _beside_named(text: str, start: int, end: int) -> Iterator[Range]:
-    """What stands, from ``start`` to ``end`` of a text, in one sentence with the value that it names as the default."""
-    for first, last in split_sentences(text[start:end]) if mentions_default(text[start:end]) else ():
-        if not (named := named_defaults(text[start + first : start + last])):
-            continue
-        ends = [0, *(place for value in named for place in value), last - first]
-        yield from ((start + first + a, start + first + b) for a, b in zip(ends[::2], ends[1::2], strict=True) if a < b)
-
-
-def named_defaults(sentence: str) -> list[Range]:
-    """Where a sentence names the value that is the default, with the words that say so.
-
-    Examples:
-        >>> sentence = "A level from 0 to 9, with 3 as the default."
-        >>> [sentence[start:end] for start, end in named_defaults(sentence)]
-        ['3 as the default']
-        >>> sentence = "One of meta, full or hash, where the default is meta."
-        >>> [sentence[start:end] for start, end in named_defaults(sentence)]
-        ['where the default is meta.']
-    """
-    behind = [(_clause(sentence, match.start()), len(sentence)) for match in _NAMED_BEHIND.finditer(sentence)][:1]
-    until = behind[0][0] if behind else len(sentence)
-    values = [
-        (match.start("value"), match.end())
-        for match in _NAMED_BEFORE.finditer(sentence, 0, until)
-        if _is_value(match["value"], match[0].endswith(("the default", "a default")))
-    ]
-    return [*values, *behind]
-
-
-def _clause(sentence: str, place: int) -> int:
-    """Where the clause begins that a place of a sentence is in."""
-    clause = max(sentence.rfind(mark, 0, place) + 1 for mark in ",;:([\n")
-    return clause + len(sentence[clause:place]) - len(sentence[clause:place].lstrip())
-
-
-def _is_value(text: str, is_said: bool) -> bool:
-    """Whether a text before "is the default", if that ``is_said``, else "(default)" or "by default", is one value."""
-    return not _OTHER_VALUE.match(text) and (is_said or bool(_ONE_VALUE.fullmatch(text)))
