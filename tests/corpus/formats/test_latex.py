@@ -61,3 +61,15 @@ def test_places_and_nesting() -> None:
 def test_what_is_commented_out_is_neither_title_nor_beginning() -> None:
     document = read("Text.", "\n% \\title{Old}\n\\title{100 \\% new}%\n% \\begin{document}\n\\newcommand{\\x}{preamble}")
     assert (document.title, document.text) == ("100 % new", "Text.")
+
+
+@pytest.mark.parametrize(
+    "end", ["\\verb", "}\\verb ", "\\verb|x", "\\verb*", "{\\verb}", "\\href", "}\\href{a", "\\sqrt", "$\\frac", "\\frac{1}"]
+)
+def test_macro_that_the_end_of_the_file_cuts_off(end: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert read_latex(f"Kept. {end}".encode(), Path("a.tex")).text.startswith("Kept.")
+    assert capfd.readouterr().err == ""
+
+
+def test_cell_that_the_end_of_the_file_cuts_off() -> None:
+    assert read_latex(b"\\begin{tabular}{l}kept & \\multicolumn", Path("a.tex")).text == "kept"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Sequence
 from functools import cache
@@ -106,7 +107,7 @@ class _Page:
 
     def _macro(self, node: Any) -> None:
         name = node.macroname.rstrip("*")
-        arguments = [argument for argument in (node.nodeargd.argnlist if node.nodeargd else ()) if argument is not None]
+        arguments = _arguments(node)
         groups = [argument for argument in arguments if getattr(argument, "delimiters", ("{", "}"))[0] != "["]
         if name in _HEADINGS and groups:
             level = _HEADINGS[name]
@@ -134,7 +135,7 @@ class _Page:
             self._add(groups[-1:])
             self.parts.append("</p>")
         elif name == "verb":
-            self.parts.append(escape(node.nodeargd.verbatim_text or "", quote=False))
+            self.parts.append(escape(getattr(node.nodeargd, "verbatim_text", None) or "", quote=False))
         elif _is_known(name):
             self.parts.append(escape(_text([node]), quote=False))
         else:
@@ -163,7 +164,7 @@ class _Page:
         self.parts.append(f"<{tag}>")
         for node in nodes:
             if type(node).__name__ == "LatexMacroNode" and node.macroname == "item":
-                terms = [argument for argument in (node.nodeargd.argnlist if node.nodeargd else ()) if argument is not None]
+                terms = _arguments(node)
                 if tag == "dl":
                     self.parts.append(f"<dt>{escape(_text(terms), quote=False).strip(' []')}</dt><dd>")
                 else:
@@ -203,12 +204,17 @@ class _Page:
         self.parts.append("</table>")
 
 
+def _arguments(node: Any) -> list[Any]:
+    """The arguments that a macro has: none where the text ends before them."""
+    return [argument for argument in (node.nodeargd.argnlist if node.nodeargd else ()) if argument is not None]
+
+
 def _span(nodes: Sequence[Any], name: str) -> int:
     """The columns or rows that a cell spans by the macro ``name``, which may stand in another one."""
     for node in nodes:
         if type(node).__name__ != "LatexMacroNode" or node.macroname not in ("multicolumn", "multirow"):
             continue
-        groups = [part for part in node.nodeargd.argnlist if part is not None and part.delimiters[0] == "{"]
+        groups = [part for part in _arguments(node) if getattr(part, "delimiters", "[")[0] == "{"]
         number = _text(groups[:1]).strip()
         if node.macroname == name:
             return min(int(number), _MOST_SPANNED) if number.isdecimal() and len(number) < 4 and int(number) else 1
@@ -231,7 +237,8 @@ def _uncommented(pattern: re.Pattern[str], source: str) -> re.Match[str] | None:
 def _nodes(source: str) -> Sequence[Any]:
     from pylatexenc.latexwalker import LatexWalker
 
-    walker = LatexWalker(source, latex_context=_context(), tolerant_parsing=True)
+    # A comment at the end: pylatexenc asks for the character behind \verb even where the text has none.
+    walker = LatexWalker(f"{source}\n%", latex_context=_context(), tolerant_parsing=True)
     nodes: Sequence[Any] = walker.get_latex_nodes()[0]
     return nodes
 
@@ -253,6 +260,7 @@ def _context() -> Any:
 def _converter() -> Any:
     from pylatexenc.latex2text import LatexNodes2Text
 
+    logging.getLogger("pylatexenc").setLevel(logging.ERROR)  # it warns of every \frac without arguments
     return LatexNodes2Text(math_mode="text", keep_comments=False, strict_latex_spaces=False)
 
 
@@ -263,7 +271,11 @@ def _is_known(name: str) -> bool:
 
 
 def _text(nodes: Sequence[Any]) -> str:
-    return _characters(str(_converter().nodelist_to_text(list(nodes))))
+    try:
+        text = str(_converter().nodelist_to_text(list(nodes)))
+    except (AttributeError, IndexError, KeyError):  # pylatexenc takes no macro whose arguments are missing
+        text = "".join(node.latex_verbatim() for node in nodes)
+    return _characters(text)
 
 
 def _plain(group: Any) -> str:
