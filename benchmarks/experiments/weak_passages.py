@@ -1,11 +1,11 @@
-"""How weak the supervision of a question generator is whose paragraphs are found by answer match.
+"""How often a paragraph found by answer match is the annotated one: the weak supervision of a question generator.
 
-Run:  python benchmarks/experiments/weak_passages.py --data ../shared/data --work runs/weak
+Run:  OREQA_PRECISION=f32 python benchmarks/experiments/weak_passages.py --data ../shared/data --work runs/weak
 
-The questions are those of the held-out articles of QED's Natural Questions, and the index holds these articles' paragraphs.
-`oreqa mine passages` gives each question the first retrieved passage in which an answer stands. Counted is how often that is
-the annotated paragraph, and how often the answer's first place there is the annotated one; and how often another passage
-holds an answer, which would be taken where a collection lacks the annotated paragraph.
+The questions are those of the held-out articles of QED's Natural Questions; the index holds these articles' paragraphs.
+`oreqa mine passages` pairs each question with the first retrieved passage that contains an answer. Counted: how often that
+is the annotated paragraph, how often the answer's first place there is the annotated one, and how often another passage
+contains an answer, which would be taken in a collection without the annotated paragraph.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Place = tuple[str, int, int]
 
 
 def percents(matched: Iterable[tuple[Place, Pair | None, Pair | None]]) -> dict[str, float]:
-    """Of questions with the annotated place, the pair that was found, and the one found elsewhere: percent of each kind."""
+    """Percentages of questions, each given with its annotated place, its pair, and its pair from any other passage."""
     counts: Counter[str] = Counter()
     for (text, start, end), pair, elsewhere in matched:
         counts["questions"] += 1

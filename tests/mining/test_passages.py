@@ -65,10 +65,16 @@ def test_the_function_and_its_command_write_the_pairs_of_the_index(tiny: Path, a
     assert [pair.question for pair in load_pairs(tmp_path / "first.jsonl")] == ["What do foxes eat?"]
 
 
+def test_data_without_an_answered_question_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "asked.jsonl").write_text('{"question": "Where?", "answers": []}\n')
+    with pytest.raises(InputError, match="it holds no question with an answer"):
+        mine_passages(tmp_path / "asked.jsonl", tmp_path / "out.jsonl", index=tmp_path / "kb")
+
+
 def test_questions_that_no_passage_answers_are_an_error(tiny: Path, asked: Path, tmp_path: Path) -> None:
     passage = paragraph_passage(Document("1", "", "An octopus has three hearts."))
     index_passages(tmp_path / "kb", [passage], Settings(model=str(tiny))).close()
-    with pytest.raises(InputError, match="holds an answer to one of its 3 questions"):
+    with pytest.raises(InputError, match=r"none of its 3 questions has an answer in the passages retrieved from .*kb; name"):
         mine_passages(asked, tmp_path / "out.jsonl", index=tmp_path / "kb")
     assert not (tmp_path / "out.jsonl").exists()
     with pytest.raises(InputError, match="passages"):

@@ -11,7 +11,7 @@ import oreqa.generation
 import oreqa.mining
 from oreqa.cli.application import CommandGroup, Panel, app
 from oreqa.cli.options import Option, data_option, number_option, share_option
-from oreqa.cli.output import one_line, print_json, say
+from oreqa.cli.output import counted, one_line, print_json, say
 from oreqa.cli.runs import runs
 from oreqa.paths import INDEX_HERE
 
@@ -121,7 +121,7 @@ def predictions(count: int, out: Path, as_json: bool) -> None:
 
     [bold]oreqa mine predictions --data train.json --reader runs/reader --out runs/predictions.jsonl[/bold]
     """
-    _print_count("questions", count, out, as_json)
+    _print_count("question", count, out, as_json)
 
 
 @runs(
@@ -135,13 +135,13 @@ def predictions(count: int, out: Path, as_json: bool) -> None:
     passages=Annotated[int, number_option(max=1000, help="Passages looked through for each question.")],
 )
 def passages(count: int, out: Path, as_json: bool) -> None:
-    """Find for questions with answers the first passage in which an answer stands, to train a generator.
+    """Pair questions with the first passage that contains an answer, to train a generator.
 
-    People's lists of questions rarely name a passage. What is found need not say what the question asks: read some.
+    Works on lists of questions that name no passage. A passage may contain the answer and not say what is asked: read some.
 
     [bold]oreqa mine passages --data questions.jsonl --index kb --out runs/pairs.jsonl[/bold]
     """
-    _print_count("pairs", count, out, as_json)
+    _print_count("pair", count, out, as_json)
 
 
 @runs(
@@ -158,11 +158,11 @@ def cloze(count: int, out: Path, as_json: bool) -> None:
 
     [bold]oreqa mine cloze --index kb --out runs/cloze.jsonl[/bold]
     """
-    _print_count("pairs", count, out, as_json)
+    _print_count("pair", count, out, as_json)
 
 
 def _print_count(noun: str, count: int, out: Path, as_json: bool) -> None:
     if as_json:
-        print_json({noun: count, "out": str(out)})
+        print_json({f"{noun}s": count, "out": str(out)})
     else:
-        say(f"{count:,} {noun} in {out}")
+        say(f"{counted(count, noun)} in {out}")

@@ -1,5 +1,4 @@
-"""Training data that models find: negatives, silver pairs, a reader's predictions, passages that hold a known answer; and
-pairs of sentences and passages.
+"""Mined training data: negatives, silver pairs, a reader's predictions, passages found by answer match, and cloze pairs.
 
 Each function does what the command of its name does (``oreqa mine silver`` is ``mine_silver``). They are imported when they
 are asked for.

@@ -1,5 +1,5 @@
-"""Passages for questions whose answers are known, found by answer match: pairs for a question generator (Xiong et al. 2021,
-section 3, whose weakly supervised generator learns from such)."""
+"""Weakly supervised pairs for a question generator: questions with passages found by answer match (Xiong et al. 2021,
+section 3)."""
 
 from __future__ import annotations
 
@@ -29,17 +29,21 @@ def mine_passages(
     device: str = "cpu",
     progress: Progress = no_progress,
 ) -> int:
-    """Write to ``out`` each question of ``data`` with the first passage of ``index`` in which one of its answers stands.
+    """Pair each question of ``data`` with the first passage of ``index`` that contains one of its answers.
 
-    ``data`` is a list of questions with answers or patterns, or a SQuAD or MRQA file, of whose training articles the
-    questions are taken without their paragraphs. Of each question the ``passages`` best are looked through; one that none
-    of them answers is left out. The answer need not be what the passage says about the question: the supervision is weak.
-    Returns the number of pairs. Raises InputError for data that cannot be read, and if no question has such a passage.
+    ``data`` is a list of questions with answers or patterns, or a SQuAD or MRQA file, whose training articles' questions
+    are used without their paragraphs. The ``passages`` best passages of each question are searched for an answer; a
+    question without a match is left out. The supervision is weak: a passage may contain the answer and not say what is
+    asked. Writes a pair file to ``out`` and returns the number of pairs.
+
+    Raises InputError if ``data`` cannot be read or holds no question with an answer, or if no question has a match.
     """
     data, out = as_path(data, "data"), as_path(out, "out")
     passages = count(passages, "passages")
     choice(mode, MODES, "mode")
     questions, pairs = answered_questions(data), []
+    if not questions:
+        raise InputError(f"{data}: it holds no question with an answer")
     with Index.open(as_index_folder(index), device) as opened, show(progress, "searching", len(questions)) as advance:
         retrieved = search_texts(opened, [question.text for question in questions], passages, mode)
         for question, texts in zip(questions, retrieved, strict=True):
@@ -47,13 +51,14 @@ def mine_passages(
                 pairs.append(pair)
             advance(1)
     if not pairs:
-        raise InputError(f"{data}: no passage of {index} holds an answer to one of its {len(questions)} questions")
+        reason = f"none of its {len(questions):,} questions has an answer in the passages retrieved from {index}"
+        raise InputError(f"{data}: {reason}; name the index of its documents, or more passages")
     write_jsonl(out, map(pair_row, pairs))
     return len(pairs)
 
 
 def first_match(question: OpenQuestion, texts: Iterable[Text]) -> Pair | None:
-    """The question with its answer at its first place in the first of the passages, ``(title, text)``, that holds one."""
+    """Pair a question with the first passage, ``(title, text)``, that contains an answer, at its first place there."""
     for title, text in texts:
         if ranges := answer_ranges(text, question):
             start, end = ranges[0]
