@@ -1,4 +1,4 @@
-"""Questions to answers: the one place that composes search, reader, re-ranker and confidence."""
+"""Turns questions into answers: the one place that composes search, reader, re-ranker and confidence."""
 
 from oreqa.answering.answerer import Answerer
 from oreqa.answering.explanation import Explanation

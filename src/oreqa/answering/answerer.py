@@ -33,15 +33,15 @@ from oreqa.models.reader.reader import Reader
 from oreqa.processes import OfOneProcess
 
 SENTENCES_TOP_K, PASSAGES_TOP_K = 10, 5
-"""Sentences that are retrieved for a question without a reader (the best ``k`` are answers), and passages that are read for
-one."""
+"""Sentences retrieved for a question without a reader (the best ``k`` are the answers), and passages read for a question
+with one."""
 
 
 class Answerer(OfOneProcess):
     """Answers questions from one index: with spans of the best ``passages`` if it has a ``reader``, else with sentences.
 
-    Threads may share it, processes may not. ``load`` opens index and models; ``close`` it then, or load it in a ``with``.
-    ``reader_name`` is what loads its reader again.
+    Threads may share an Answerer, processes may not. ``load`` opens the index and the models; ``close`` it afterwards, or
+    use ``with``. ``reader_name`` is the name that its reader can be loaded by again.
 
     Examples:
         >>> with Answerer.load("kb") as answerer:
@@ -63,8 +63,8 @@ class Answerer(OfOneProcess):
         passages: int | None = None,
         marks: bool = False,
     ) -> None:
-        """Take an opened index and loaded models, or an index's folder alone, as ``load(folder)`` does. Raises InputError
-        for models that no stage would use, and for a folder with models: ``load`` takes those by name."""
+        """Take an open index and loaded models, or just an index's folder, as ``load(folder)`` does. Raises InputError for
+        models that no stage would use, and for a folder together with models (use ``load``)."""
         if isinstance(index, str | Path):
             others = reader, span_reranker, hit_reranker, rerank_hits, combination, calibration, passages, marks or None
             choices.check_folder_alone(others)
@@ -91,12 +91,12 @@ class Answerer(OfOneProcess):
 
     @property
     def combination(self) -> Combination:
-        """The weights of the scores of answers: those passed in, else those fitted for this index, or for the models."""
+        """The weights of the answer scores: those passed in, else those fitted for this index, else those of the models."""
         return self._fitted_of(self.index.snapshot())[0]
 
     @property
     def calibration(self) -> Calibration | None:
-        """The calibration, in the same way; it changes with the index's encoder, and when ``oreqa fit`` fits another."""
+        """The calibration, chosen likewise. It changes with the index's encoder and when ``oreqa fit`` fits a new one."""
         return self._fitted_of(self.index.snapshot())[1]
 
     def _fitted_of(self, snapshot: Snapshot) -> tuple[Combination, Calibration | None]:
@@ -109,7 +109,7 @@ class Answerer(OfOneProcess):
         return f"Answerer({', '.join(map(repr, [self.index, *models]))})"
 
     def close(self) -> None:
-        """Close the index, if ``load`` opened it. A question asked after that raises IndexStateError."""
+        """Close the index if ``load`` opened it. Questions asked afterwards raise IndexStateError."""
         if self._opened_index:
             self.index.close()
 
@@ -126,18 +126,18 @@ class Answerer(OfOneProcess):
         rerank_hits: int | None = None,
         marks: bool = True,
     ) -> Answerer:
-        """Open an index to ask it, with models by name or folder; a reader of None answers with sentences.
+        """Open an index for questions, with models by name or folder. Without a reader (None), the answers are sentences.
 
-        ``quality`` chooses the reader: ``fast``, or ``best``, which takes about five times as long and has more answers
-        right; left out, it is $OREQA_QUALITY, else that of the index, else fast. It needs all-mpnet-base-v2 (``oreqa models
-        get``). A ``reader`` that is named takes its place.
+        ``quality`` chooses the reader. ``best`` takes about five times as long as ``fast``, gets more answers right, and
+        needs all-mpnet-base-v2 (``oreqa models get``). The default is $OREQA_QUALITY, else the index's quality, else
+        ``fast``. A named ``reader`` overrides it.
 
-        The ``span_reranker`` reconsiders the reader's best spans: a span re-ranker, or a classifier of their sentences. A
-        ``hit_reranker``, a classifier, re-ranks the ``rerank_hits`` best hits of questions that have an answer without it,
-        and they are read again. These answers have no confidence. Naming either is enough: the default is the packaged
-        classifier, and 20 hits. Answers that the index's ``marks`` correct come first to equal questions.
+        ``span_reranker`` rescores the reader's best spans; it is a span re-ranker, or a classifier of their sentences.
+        ``hit_reranker``, a classifier, re-ranks the ``rerank_hits`` best hits of questions that already have an answer,
+        which are read again; such answers have no confidence. Either of the two is enough: the defaults are the packaged
+        classifier and 20 hits. Answers corrected in the index's ``marks`` come first for the same question.
 
-        Raises IndexStateError if the index cannot be searched, ModelError if a model cannot be loaded, InputError for a
+        Raises IndexStateError if the index cannot be searched, ModelError if a model cannot be loaded, and InputError for a
         model, a quality or a number that no stage would use, and for damaged marks.
         """
         choices.check_stages(reader, span_reranker)
@@ -166,13 +166,13 @@ class Answerer(OfOneProcess):
     def ask(
         self, questions: str | Iterable[str], k: int = 3, *, where: Where = (), threshold: float | None = None
     ) -> list[Answer] | list[list[Answer]]:
-        """Up to ``k`` answers to a question, best first; none if the documents do not seem to hold one.
+        """Return up to ``k`` answers to a question, best first; none if the documents do not seem to contain one.
 
-        A list of questions is searched and read together, and gives a list of such lists. ``where`` holds conditions on
-        the documents, as for ``Index.search``. A ``threshold`` of None is the calibrated one; 0 gives the best answers
-        whatever they are worth, as models that are not calibrated always do. A question that names an identifier, as
-        ``max_connections``, is answered from passages that hold it, or not at all. Raises InputError for an empty question,
-        a wrong number or condition, and another threshold with such models.
+        A list of questions is searched and read as one batch and returns a list of lists. ``where`` holds conditions on
+        the documents, as for ``Index.search``. The default ``threshold`` (None) is the calibrated one; 0 returns the
+        best answers however unlikely, as uncalibrated models always do. A question that names an identifier, such as
+        ``max_connections``, is answered only from passages that contain it. Raises InputError for an empty question, an
+        invalid number or condition, and a threshold other than 0 with uncalibrated models.
 
         Examples:
             >>> answerer = Answerer.load("kb")
@@ -196,7 +196,7 @@ class Answerer(OfOneProcess):
     def reply(
         self, questions: str | Iterable[str], k: int = 3, *, where: Where = (), threshold: float | None = None
     ) -> Reply | list[Reply]:
-        """The answers to a question with the passages or sentences that it was answered from; as ``ask`` otherwise.
+        """Return the answers with the passages or sentences that they come from; otherwise like ``ask``.
 
         Examples:
             >>> reply = Answerer.load("kb").reply("Who won in 1974?")
@@ -204,7 +204,7 @@ class Answerer(OfOneProcess):
             ((), 3)
         """
         texts, k = question_list(questions), count(k, "the number of answers")
-        snapshot = self.index.snapshot()  # hits, weights and calibration of a reply are of one state of the index
+        snapshot = self.index.snapshot()  # hits, weights and calibration of a reply come from one state of the index
         with snapshot.reading():
             replies = self._replies(texts, k, where, threshold, snapshot)
         if self._corrected is not None:
@@ -212,7 +212,7 @@ class Answerer(OfOneProcess):
         return replies[0] if isinstance(questions, str) else replies
 
     def _replies(self, texts: Sequence[str], k: int, where: Where, lowest: float | None, snapshot: Snapshot) -> list[Reply]:
-        """The replies of the models and of computation, from one state of the index."""
+        """Return the replies of the models and of computation, from one state of the index."""
         fitted = self._fitted_of(snapshot)
         threshold = choices.checked_threshold(lowest, fitted[1])
         respelt = [misspelt(text, snapshot, self.index.encoder.knows_word) for text in texts]
@@ -230,10 +230,10 @@ class Answerer(OfOneProcess):
         return replies
 
     def guarantee(self, share: float) -> Guarantee:
-        """The lowest threshold with which at least a ``share`` of first answers is right, with 95% certainty.
+        """Return the lowest threshold at which at least a ``share`` of the first answers is right, with 95% certainty.
 
-        It is found on the questions that ``oreqa fit --index DIR --data FILE`` held out, and holds for questions like these.
-        Raises InputError for fewer than 100 of them, and for a share that no threshold promises.
+        It is computed from the questions that ``oreqa fit --index DIR --data FILE`` held out, and holds for questions like
+        these. Raises InputError if there are fewer than 100 of them, and if no threshold reaches the share.
         """
         calibration = self.calibration
         return guarantee(share, calibration.held_out if calibration else ())
@@ -241,10 +241,10 @@ class Answerer(OfOneProcess):
     def explain(
         self, question: str, expected: str | None = None, *, where: Where = (), threshold: float | None = None
     ) -> Explanation:
-        """Which stage decided about the answers to a question: what search ranked, what was read, how likely each answer is.
+        """Explain which stage decided the answers: what search ranked, what was read, how likely each answer is.
 
-        An ``expected`` answer, as the documents write it, is followed to the stage that lost it. Raises InputError as
-        ``ask`` does, and for an answerer that re-ranks hits.
+        An ``expected`` answer, spelled as in the documents, is traced to the stage that lost it. Raises InputError like
+        ``ask``, and if the Answerer re-ranks hits.
 
         Examples:
             >>> Answerer.load("kb").explain("How many hearts has an octopus?", expected="nine").stage
@@ -272,9 +272,9 @@ class Answerer(OfOneProcess):
         fitted: tuple[Combination, Calibration | None],
         threshold: float,
     ) -> list[Reply]:
-        """The answers whose probability is ``threshold`` or more, from the ``depth`` best hits; re-ranked if asked.
+        """Return the answers with a probability of at least ``threshold`` from the ``depth`` best hits, re-ranked if asked.
 
-        Only hits that hold the identifiers that a question names can answer it.
+        Only hits that contain the identifiers named in a question can answer it.
         """
         models = self.reader, self.span_reranker
         read = [holding_names(text, ranking)[:depth] for text, ranking in zip(questions, hits, strict=True)]
@@ -287,7 +287,7 @@ class Answerer(OfOneProcess):
             replies.append(Reply(likely, tuple(chosen or ranking[:depth]), fitted[1] is not None, best))
         if self.hit_reranker is None or not self.rerank_hits:
             return replies
-        # The probabilities belong to answers as they are without the classifier: they say whether there is an answer.
+        # The classifier does not change the probabilities: they say whether there is an answer at all.
         answered = [place for place, reply in enumerate(replies) if reply.answers]
         texts = [questions[place] for place in answered]
         rankings = reranked_hits(self.hit_reranker, texts, [hits[place] for place in answered], self.rerank_hits)

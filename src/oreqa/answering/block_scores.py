@@ -1,4 +1,4 @@
-"""Which questions a block answers, and which passage's block answers best."""
+"""Decide which questions a block answers, and score the blocks of passages."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from oreqa.text.several import asks_for_several
 from oreqa.text.structures import find_structures
 
 LOWEST_SELECTION, HEADING, LISTED = -1.5, 5.0, 2.0
-"""Of the score of a block: the least that ``selection`` counts, as readers are too sure of passages, and the weights of the
-cosine of question and heading and of a list that the question asks for."""
+"""Parts of a block's score: the lower bound of ``selection``, as readers are too sure of passages; the weight of the
+cosine of question and heading; and the bonus of a list if the question asks for one."""
 
 _OPEN = re.compile(
     r"""
@@ -49,12 +49,11 @@ _OPEN = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-"""Questions that are answered by a block: how something is done, why, which things, what something is."""
+"""Questions that a block answers: how to do something, why, which things, what something is."""
 
 
 def asks_for_block(question: str) -> bool:
-    """Whether a question is one that steps, reasons, a list, a definition or yes or no answer, and not a name or
-    a number.
+    """Return whether a question asks for steps, reasons, a list, a definition or yes or no, not for a name or number.
 
     Examples:
         >>> asks_for_block("How do I start it?"), asks_for_block("How many hearts has it?")
@@ -64,7 +63,7 @@ def asks_for_block(question: str) -> bool:
 
 
 def heading_cosines(encoder: Encoder, question: str, hits: Sequence[Hit]) -> Reals:
-    """The cosine of a question and the title and heading of each hit's passage; 0 for a passage without them."""
+    """Return the cosine of the question and each hit's title and heading; 0 for a passage without them."""
     heads = [passage_head(hit.passage.title, hit.passage.heading) for hit in hits]
     distinct = [head for head in dict.fromkeys(heads) if head]
     vectors = encoder.encode([question, *distinct])
@@ -80,11 +79,11 @@ def scored_blocks(
     headings: Reals,
     weights: Combination,
 ) -> list[ScoredSpan]:
-    """The best span of each passage with the score of the passage's block, best first.
+    """Return the best span of each passage, scored by the passage's block, best first.
 
-    The log-probability of the likeliest sentence stands for that of the span, so that blocks and spans are on one scale.
-    ``headings`` are the hits' ``heading_cosines``. A question for several things prefers lists that have a mark
-    before each item.
+    The log-probability of the likeliest sentence replaces that of the span, so that blocks and spans share one scale.
+    ``headings`` are the hits' ``heading_cosines``. If the question asks for several things, lists with a mark before each
+    item are preferred.
     """
     of_passage: dict[int, ScoredSpan] = {}
     for scored in spans:

@@ -1,9 +1,9 @@
-"""What answers as a whole: the smallest list, code, rows, definition or few sentences that hold what a reader marks.
+"""Finds the block that answers: the smallest list, code, rows, definition or few sentences around what a reader marks.
 
-A reader with a head for blocks gives each token's probability to belong to what answers. Sentences and items that reach a
-share of the best one are chosen, and closed: a list is never cut, and comes with its lead-in, code with the sentence that
-introduces it, a row with its header, a definition with its term. What the end of a passage cuts goes on in the next ones of
-its section.
+A reader with a block head gives each token's probability of belonging to the answer. Sentences and items that reach a
+share of the best one's probability are chosen and completed: a list is never cut and keeps its lead-in, code keeps the
+sentence that introduces it, a row its header, a definition its term. A structure cut at the end of a passage continues
+in the next passages of the section.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from oreqa.models.reader.blocks import TokenOdds
 from oreqa.text.structures import Structure, TextLine, find_structures
 
 MAX_SENTENCES = 5
-"""The most sentences of a block, without those that close a structure."""
+"""The most sentences in a block, not counting those that complete a structure."""
 
 NEAR_SHARE, APART_SHARE = 0.5, 0.7
-"""Shares of the best sentence's probability: sentences beside it are chosen as far as they have more than the first on
-average, others if they have the second."""
+"""Shares of the best sentence's probability: neighbours are added while their average exceeds the first; a sentence
+elsewhere must reach the second."""
 
 MAX_LIST, MAX_ITEMS, MAX_DEFINITION = 60, 20, 9
-"""Lines of the longest list without numbers that is shown whole for several of its items, and for one of them; and of the
-longest definition that is for any of its lines."""
+"""The most lines of an unordered list that is shown whole if several of its items were chosen, and if one was; and of a
+definition that is shown whole."""
 
 BEFORE, BEHIND = 3, 6
-"""Passages of the same section that are looked at before and behind the one that was read."""
+"""Passages of the same section examined before and after the one that was read."""
 
 
 def with_blocks(
@@ -43,8 +43,10 @@ def with_blocks(
     snapshot: Snapshot,
     form: Literal["text", "block"] = "text",
 ) -> list[Answer]:
-    """The answers, each with the block around its sentence and in this ``form``. ``odds`` are the reader's, of each of the
-    ``hits``; without any, answers stay as they are."""
+    """Return the answers in this ``form``, each with the block around its sentence.
+
+    ``odds`` are the reader's token probabilities for each of the ``hits``; if empty, the answers are unchanged.
+    """
     if not odds:
         return list(answers)
     by_id = {hit.passage_id: of_hit for hit, of_hit in zip(hits, odds, strict=True)}
@@ -60,7 +62,7 @@ def with_blocks(
 
 @dataclass(frozen=True, slots=True)
 class SectionLines:
-    """Consecutive passages of one section as lines, with where each comes from and its probability; NaN if not read."""
+    """Consecutive passages of one section as lines, each with its origin and its probability; NaN if not read."""
 
     lines: tuple[TextLine, ...]
     passages: tuple[Passage, ...]
@@ -69,7 +71,7 @@ class SectionLines:
 
 
 def section_lines(passages: Sequence[Passage], odds: Mapping[int, TokenOdds]) -> SectionLines:
-    """Passages that follow each other in a section, with the reader's ``odds`` of those that it read, by their place."""
+    """Return consecutive passages of a section as lines; ``odds`` are the reader's, by the place of a passage it read."""
     lines, owners, probabilities = list[TextLine](), list[Passage](), list[float]()
     for place, passage in enumerate(passages):
         end = 0
@@ -85,12 +87,12 @@ def section_lines(passages: Sequence[Passage], odds: Mapping[int, TokenOdds]) ->
 
 
 def _gap(before: Passage | None, passage: Passage) -> str:
-    """What stands before a passage: blanks of its paragraph that was cut, else a blank line."""
+    """Return what separates a passage from the one before: the blanks of a paragraph cut there, else a blank line."""
     return "\n\n" if before is None or passage.start - before.end > 1 else "\n"
 
 
 def find_block(section: SectionLines, place: int) -> AnswerBlock:
-    """The block that holds the sentence at ``place`` of a section, and the likeliest sentence of its passage."""
+    """Return the block around the sentence at ``place`` of a section and the likeliest sentences of its passage."""
     structures = find_structures(section.lines)
     chosen = _closed({place, *_likely(section, place)}, section, structures)
     touched = {structure.kind for structure in structures if not chosen.isdisjoint(range(structure.start, structure.end))}
@@ -100,7 +102,7 @@ def find_block(section: SectionLines, place: int) -> AnswerBlock:
 
 
 def _likely(section: SectionLines, place: int) -> list[int]:
-    """The likeliest sentences of the passage that the sentence at ``place`` stands in, ``MAX_SENTENCES`` at most."""
+    """Return up to ``MAX_SENTENCES`` of the likeliest sentences in the passage that contains the sentence at ``place``."""
     inside = [number for number, passage in enumerate(section.passages) if passage is section.passages[place]]
     probabilities = section.probabilities[inside]
     best = int(np.argmax(probabilities))
@@ -114,13 +116,13 @@ def _likely(section: SectionLines, place: int) -> list[int]:
 
 
 def _reach(surplus: Reals) -> int:
-    """How many of the first values have the greatest sum; 0 if no sum is above 0."""
+    """Return how many leading values give the greatest sum; 0 if no sum is above 0."""
     sums = np.cumsum(surplus[: MAX_SENTENCES - 1])
     return int(np.argmax(sums)) + 1 if sums.size and sums.max() > 0 else 0
 
 
 def _closed(chosen: set[int], section: SectionLines, structures: Sequence[Structure]) -> set[int]:
-    """``chosen`` with what belongs to it of the structures that it touches."""
+    """Extend ``chosen`` by the lines that complete the structures it touches."""
     closed = set(chosen)
     for number, structure in enumerate(structures):
         inside = closed & set(range(structure.start, structure.end))
@@ -138,20 +140,20 @@ def _closed(chosen: set[int], section: SectionLines, structures: Sequence[Struct
 
 
 def _is_shown_whole(structure: Structure, parts: int) -> bool:
-    """Whether a structure of which so many parts were chosen is never cut."""
+    """Return whether a structure with ``parts`` chosen parts is never cut."""
     if structure.kind == "list":
         return structure.ordered or structure.end - structure.start <= (MAX_ITEMS if parts == 1 else MAX_LIST)
     return structure.kind == "code" or (structure.kind == "definition" and structure.end - structure.start <= MAX_DEFINITION)
 
 
 def _explains(behind: Structure, code: Structure, section: SectionLines) -> bool:
-    """Whether code goes on as a list of remarks, without a blank line between them."""
+    """Return whether a list of remarks follows the code without a blank line."""
     follows = (code.kind, behind.kind, behind.parts[0][0]) == ("code", "list", code.end)
     return follows and not section.lines[code.end].begins_paragraph
 
 
 def _pieces(section: SectionLines, chosen: Sequence[int]) -> tuple[Piece, ...]:
-    """The runs of lines in each passage, in order."""
+    """Return the runs of chosen lines in each passage, in order."""
     pieces: list[Piece] = []
     first = 0
     for number, place in enumerate(chosen):
@@ -167,12 +169,12 @@ def _pieces(section: SectionLines, chosen: Sequence[int]) -> tuple[Piece, ...]:
 
 
 def _start(section: SectionLines, place: int) -> int:
-    """Where a line starts, with what is no sentence before it, as the mark of a command."""
+    """Return where a line starts, including what precedes its sentence, such as a prompt."""
     return section.sentences[place].start - len(section.lines[place].before.rpartition("\n")[2].lstrip())
 
 
 def _end(section: SectionLines, place: int) -> int:
-    """Where a line ends, with lines of its paragraph behind it that are no sentences, as a closing brace."""
+    """Return where a line ends, including following lines of its paragraph that are no sentences, such as a closing brace."""
     sentence, passage = section.sentences[place], section.passages[place]
     is_last = place + 1 == len(section.lines) or section.passages[place + 1] is not passage
     rest = passage.text[sentence.end - passage.start :] if is_last else section.lines[place + 1].before.rpartition("\n")[0]

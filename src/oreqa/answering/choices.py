@@ -1,4 +1,4 @@
-"""What a caller chooses, checked and loaded: the quality of answers, the models of the stages, the threshold."""
+"""Checks and loads what a caller chooses: the quality of answers, the models of the stages, the threshold."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Classifier = TypeVar("Classifier")
 
 
 def chosen_reader(reader: str | Path | None, quality: str | None = None, of_index: str | None = None) -> str | Path | None:
-    """The reader that is named, or for "auto" that of a ``quality``. Left out, it is that of $OREQA_QUALITY, else of the
-    index, else ``fast``.
+    """Return the named reader, or for "auto" the reader of a ``quality``.
 
-    Raises InputError for an unknown quality, and for one beside a reader that is named, ModelError if ``best`` lacks the
-    model that its reader is stored over.
+    The quality is the one passed, else $OREQA_QUALITY, else the index's, else ``fast``. Raises InputError for an unknown
+    quality and for a quality beside a named reader, and ModelError if the base model that ``best`` is stored over is
+    missing.
     """
     if reader != "auto":
         if quality is not None:
@@ -46,7 +46,7 @@ def chosen_reader(reader: str | Path | None, quality: str | None = None, of_inde
 
 
 def best_is_here() -> bool:
-    """Whether the model that ``best`` needs lies here."""
+    """Return whether the model that ``best`` needs is present."""
     try:
         find_model(LARGE_ENCODER, download=False)
     except ModelError:
@@ -55,9 +55,9 @@ def best_is_here() -> bool:
 
 
 def checked_threshold(threshold: float | None, calibration: Calibration | None) -> float:
-    """The lowest confidence of an answer that is given: ``threshold``, else the calibrated one.
+    """Return the lowest confidence that an answer needs: ``threshold``, else the calibrated one.
 
-    Raises InputError if it is no share, or one above 0 for models that are not calibrated.
+    Raises InputError unless it is between 0 and 1, and for one above 0 with uncalibrated models.
     """
     if threshold is None:
         return calibration.threshold if calibration else 0.0
@@ -71,7 +71,7 @@ def checked_threshold(threshold: float | None, calibration: Calibration | None) 
 
 
 def check_stages(reader: object, span_reranker: object, combination: object = None, passages: object = None) -> None:
-    """Raise InputError for what only a reader uses where there is none."""
+    """Raise InputError for arguments that need a reader if there is none."""
     if reader is None and span_reranker is not None:
         raise InputError("a re-ranker needs a reader whose spans it reconsiders")
     if reader is None and (combination is not None or passages is not None):
@@ -79,15 +79,15 @@ def check_stages(reader: object, span_reranker: object, combination: object = No
 
 
 def check_folder_alone(others: Iterable[object]) -> None:
-    """Raise InputError if an Answerer is given an index's folder together with ``others`` than None."""
+    """Raise InputError if an index's folder is passed with any of ``others`` other than None."""
     if any(each is not None for each in others):
         raise InputError("Answerer takes loaded models with an opened Index; with a folder, use Answerer.load(folder, ...)")
 
 
 def chosen_reranking(hit_reranker: Classifier | None, rerank_hits: int | None) -> tuple[Classifier | str | None, int]:
-    """The classifier that re-ranks the best hits, and how many: either of the two asks for it. Without both, None and 0.
+    """Return the classifier that re-ranks the best hits, and how many it re-ranks; either one implies the other.
 
-    Raises InputError for a number below 0, and for a classifier that is to re-rank none.
+    Without both, None and 0. Raises InputError for a number below 0, and for a classifier with 0 hits.
     """
     depth = (0 if hit_reranker is None else RERANKED_HITS) if rerank_hits is None else count(rerank_hits, "rerank_hits", 0)
     if not depth and hit_reranker is not None:
@@ -98,7 +98,7 @@ def chosen_reranking(hit_reranker: Classifier | None, rerank_hits: int | None) -
 def load_stages(
     index: Index, reader: str | Path | None, span_reranker: str | Path | None, hit_reranker: str | Path | None, device: str
 ) -> tuple[Reader | None, CrossEncoder | None, CrossEncoder | None]:
-    """Load the named models and the index's encoder side by side: a question asked alone waits for little else."""
+    """Load the named models and the index's encoder in parallel, so that a single question hardly waits."""
     with ThreadPoolExecutor(max_workers=2) as pool:
         reading = None if reader is None else pool.submit(Reader, reader, device=device)
         comparing = None if span_reranker is None else pool.submit(CrossEncoder, span_reranker, device=device)

@@ -1,4 +1,4 @@
-"""The score of an answer, made of those of search, reader and span re-ranker, and the features of its confidence."""
+"""Combines the scores of search, reader and span re-ranker into an answer's score, and extracts its confidence features."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from oreqa.models.names import CLASSIFIER, RERANKER
 from oreqa.text.answers import normalize_answer
 
 MAX_LOG = 10.0
-"""Log-probabilities and log-odds of a confidence count no further than this."""
+"""Log-probabilities and log-odds are clipped to this magnitude in confidence features."""
 
 SCORE_MEANINGS: Mapping[str, str] = MappingProxyType(
     {
@@ -39,21 +39,20 @@ SCORE_MEANINGS: Mapping[str, str] = MappingProxyType(
         "reranking_logit": "classifier: log-odds that the answer's sentence answers",
     }
 )
-"""Every score of a hit, a span or an answer: its name, the stage that gives it, and its meaning."""
+"""Every score of a hit, span or answer: its name, the stage that gives it, and its meaning."""
 
 _SCORES = ("sentence_cosine", "passage_cosine", "sentence_bm25", "passage_bm25", "bm25_bound")
 
 
 @dataclass(frozen=True, slots=True)
 class Combination:
-    """Weights of the scores, against the reader's span log-probability of weight 1.
+    """Weights of the scores, relative to the reader's span log-probability with weight 1.
 
-    ``selection`` goes with the log-softmax of the passages' logits, ``retrieval`` with the retriever's score, and
-    ``reranking`` with what the cross-encoder says of the ``rerank_spans`` best answers (RECONSIDER's K): the log-softmax of
-    a re-ranker's scores, or the log-probability that a classifier gives an answer's sentence. ``aggregate`` adds up the
-    probabilities of equal answers instead of taking the greatest (the span aggregation of Mao et al. 2021). ``alone`` lets
-    the re-ranker's score decide alone, as RECONSIDER does. The defaults are for models that no weights were fitted for:
-    every log-probability counts alike.
+    ``selection`` weighs the log-softmax of the passages' logits, ``retrieval`` the retriever's score, and ``reranking`` the
+    cross-encoder's score of the ``rerank_spans`` best answers (RECONSIDER's K): the log-softmax of a re-ranker's scores, or
+    the log-probability that a classifier gives an answer's sentence. ``aggregate`` sums the probabilities of equal answers
+    instead of taking the maximum (the span aggregation of Mao et al. 2021). ``alone`` ranks by the re-ranker's score alone,
+    as RECONSIDER does. The defaults, for models without fitted weights, weigh every log-probability equally.
 
     Examples:
         >>> Combination(retrieval=8.0).retrieval
@@ -69,14 +68,16 @@ class Combination:
 
 
 def fitted_combination(reader: Fitted, span_reranker: Fitted | None = None) -> Combination:
-    """The weights that were fitted for a reader and a re-ranker; plain ones for a model without."""
+    """Return the weights fitted for a reader and a re-ranker, or the defaults."""
     return Combination(**{**reader.combination, **(span_reranker.combination if span_reranker else {})})
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredSpan:
-    """An answer: its best span, and the ``others`` of the same normalised text, elsewhere or there with one article more.
-    ``score`` is made of ``scores``."""
+    """An answer: its best span, and ``others`` of equal normalised text, elsewhere or there with an article.
+
+    ``score`` combines ``scores``.
+    """
 
     span: Span
     score: float
@@ -85,9 +86,9 @@ class ScoredSpan:
 
 
 def merge_equal_spans(spans: Sequence[Span], retrieval: Sequence[float], weights: Combination) -> list[ScoredSpan]:
-    """One answer for each normalised text, best first. ``retrieval`` holds the score of every passage that was read.
+    """Return one answer for each normalised text, best first. ``retrieval`` holds the score of every passage read.
 
-    A passage that was read in several windows has the logit of the one that selects it most, whichever its spans are from.
+    A passage read in several windows gets the logit of the window that selects it most, whichever window its spans are from.
     """
     if not spans:
         return []
@@ -120,10 +121,10 @@ def merge_equal_spans(spans: Sequence[Span], retrieval: Sequence[float], weights
 def add_reranking(
     answers: Sequence[ScoredSpan], logits: Sequence[float], weights: Combination, kind: str = RERANKER
 ) -> list[ScoredSpan]:
-    """The answers, the first ``len(logits)`` of them in the order that the cross-encoder's ``logits`` and their own give.
+    """Return the answers with the first ``len(logits)`` reordered by the cross-encoder's ``logits`` and their own scores.
 
-    A re-ranker's logits are compared among these answers (the log of their softmax); a classifier's are log-odds, each by
-    itself, of which log p counts. The other answers follow, as if they had the lowest of the logits.
+    A re-ranker's logits are compared among these answers (log-softmax); a classifier's are independent log-odds, and log p
+    is used. The remaining answers follow, as if they had the lowest logit.
     """
     if not len(logits):
         return list(answers)
@@ -144,14 +145,19 @@ def add_reranking(
 
 
 def sentence_features(hit: Hit, rival_score: float) -> dict[str, float]:
-    """The features of a retrieved sentence's confidence: those of the search, and the margin of the score over the best
-    other sentence's, ``rival_score`` (0 where there is none). Raises InputError as ``_search_features`` does."""
+    """Return the confidence features of a retrieved sentence: those of the search, and its margin over ``rival_score``.
+
+    ``rival_score`` is the score of the best other sentence, 0 if there is none. Raises InputError as
+    ``_search_features`` does.
+    """
     return {**_search_features(hit), "margin": hit.score - rival_score}
 
 
 def _search_features(hit: Hit) -> dict[str, float]:
-    """The cosines, and the share of the question's words, weighted by their IDF, that BM25 finds in the sentence and in its
-    passage. Raises InputError if a score is missing because the search gives it no weight."""
+    """Return the cosines, and the IDF-weighted share of the question's words that BM25 matches in sentence and passage.
+
+    Raises InputError if a score is missing because the search gives it no weight.
+    """
     scores = hit.scores
     if missing := [name for name in _SCORES if name not in scores]:
         raise InputError(f"the confidence needs the retrieval score {missing[0]}: give it a weight, or use no calibration")
@@ -165,13 +171,13 @@ def _search_features(hit: Hit) -> dict[str, float]:
 
 
 def span_features(answer: ScoredSpan, hits: Sequence[Hit]) -> dict[str, float]:
-    """The features of the confidence of an answer that was read in ``hits``.
+    """Return the confidence features of an answer read in ``hits``.
 
-    They are those of the search for its passage, and the number of passages before it, as they were read or by their scores,
-    whichever is less: entries on what the question names are read first; the log-probability of its ends; its passage's
-    logit, which is the log-odds against there being no answer (the null score of SQuAD 2.0 with its sign turned); what spans
-    of the same text add; the re-ranker's or the classifier's log-probability; and the classifier's log-odds, which tell
-    apart what is nearly certain. Those of models count up to ``MAX_LOG``.
+    They are: the search features of its passage; the number of passages before it, as read or by score, whichever is less,
+    because entries on what the question names are read first; the log-probability of its ends; its passage's logit, which is
+    the log-odds against there being no answer (the null score of SQuAD 2.0, negated); what spans of the same text add; the
+    log-probability of the re-ranker or classifier; and the classifier's log-odds, which separate answers that are nearly
+    certain. The models' features are clipped to ``MAX_LOG``.
     """
     place = answer.span.passage_number
     return {
@@ -188,10 +194,10 @@ def span_features(answer: ScoredSpan, hits: Sequence[Hit]) -> dict[str, float]:
 def fitted_calibration(
     encoder: Fitted, fingerprint: str, reader: Fitted | None, span_reranker: Fitted | None
 ) -> Calibration | None:
-    """The calibration of the last of the models: the re-ranker, the reader, or the encoder.
+    """Return the calibration of the last model in the chain: the re-ranker, the reader, or the encoder.
 
-    ``fingerprint`` is that of the index's encoder. None if one of the models was fitted together with another encoder,
-    unless the index's encoder replaced that one.
+    ``fingerprint`` is that of the index's encoder. None if one of the models was fitted with another encoder,
+    unless the index's encoder replaces that one.
     """
     if reader is None:
         return encoder.calibration

@@ -1,5 +1,4 @@
-"""Answers that are computed from all rows of a table, how many there are, the highest and the lowest; the latest release of
-a change log."""
+"""Computes answers from all rows of a table (count, highest, lowest), and the latest release from a change log."""
 
 from __future__ import annotations
 
@@ -18,14 +17,13 @@ from oreqa.models.encoder.encoder import Encoder
 from oreqa.text.comparing import asks_to_compute
 
 MIN_RELATED = 0.25
-"""The least cosine of a word of the question and the names of a table's file and columns that it may be about."""
+"""The lowest cosine that relates a word of the question to the names of a table's file and columns."""
 
 
 def computed_answers(
     question: str, hits: Sequence[Hit], snapshot: Snapshot, where: Conditions, encoder: Encoder
 ) -> list[Answer]:
-    """The answers to a question that one table or change log among those of its ``hits`` computes, all of a tie; none if two
-    differ."""
+    """Return the answers computed from a table or change log in ``hits``, all of a tie; none if two tables differ."""
     if asks_for_latest(question):
         documents = dict.fromkeys(snapshot.source_of(hit.passage_id)[2] for hit in hits)
         passages = (snapshot.passages_of(document, where, MAX_PASSAGES) for document in documents)

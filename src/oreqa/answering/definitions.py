@@ -1,4 +1,4 @@
-"""What a reference says of a name that a question asks about: the statement that defines it in its entry."""
+"""Answers what a name means with the statement that defines it in its reference entry."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from oreqa.text.names import key_of
 from oreqa.text.stop_words import WORD
 
 SHARE_RIGHT = 0.95
-"""The probability of an answer where one statement alone is about a name: 96 to 98% are right (docs/text-rules.md)."""
+"""The probability of an answer if only one statement is about a name: 96 to 98% are right (docs/text-rules.md)."""
 
 MOST = 3
-"""The most different statements among which none is preferred; of more, the reader chooses."""
+"""The most differing statements returned as answers; beyond that, the reader chooses."""
 
 _BEFORE = re.compile(
     r"(?:by default|normally|usually|ordinarily|without|although|since|historically|in (?:some|certain)"
@@ -28,10 +28,10 @@ _BEFORE = re.compile(
     r"(?! [\w-]+ is (?:used|specified|set|given)))\b",
     re.IGNORECASE,
 )
-"""How a sentence begins that says what holds without an option, and not what it does."""
+"""Openings of sentences that describe behaviour without an option rather than what the option does."""
 
 _ASIDE, _ASIDE_LINE = re.compile(r"\([^()]*\)\W*"), re.compile(r"\s*\([^()]*\)[ \t]*\n")
-"""Words in brackets, as "(alias: detach)", and a line of them."""
+"""Words in brackets, e.g. "(alias: detach)", and a line consisting of them."""
 
 _KIND = r"(?:option|setting|parameter|command|directive|variable|flag|switch|keyword|attribute)"
 _DOES = rf"(?:{_KIND} )?(?:is|are|tells?|causes?|makes?|lets?|allows?|enables?|disables?|sets?|specif\w+|will|can|{_KIND})\b"
@@ -40,7 +40,7 @@ _DOES = rf"(?:{_KIND} )?(?:is|are|tells?|causes?|makes?|lets?|allows?|enables?|d
 def definitions_first(
     question: str, hits: Sequence[Hit], calibration: Calibration | None, read: Sequence[Answer]
 ) -> list[Answer]:
-    """The ``definitions``, and behind them the answers that were ``read`` outside of their entries."""
+    """Return the ``definitions`` followed by the answers ``read`` outside their entries."""
     defined = definitions(question, hits, calibration)
     return [
         *(answer for answer, _ in defined),
@@ -49,16 +49,16 @@ def definitions_first(
 
 
 def _is_in(answer: Answer, defined: Answer, entry: ReferenceEntry) -> bool:
-    """Whether an answer stands in the entry of a definition."""
+    """Return whether an answer lies in the entry of a definition."""
     start, end = answer.start - answer.passage.start, answer.end - answer.passage.start
     return answer.passage is defined.passage and start < entry.end and entry.start < end
 
 
 def definitions(question: str, hits: Sequence[Hit], calibration: Calibration | None) -> list[tuple[Answer, ReferenceEntry]]:
-    """The statements of entries that say what the name is that a question asks for, best first, with their entries; none for
-    another question, and for one that says more than the name and where it is looked for.
+    """Return the statements that define the name a question asks about, best first, with their entries.
 
-    Several statements about one name share the probability. It is None without a calibration.
+    None for other questions, and for a question that says more than the name and where to look for it. Statements that
+    differ share the probability. The confidence is None without a calibration.
     """
     asked = asked_names(question) if asks_what_it_is(question) else set()
     if not asked:
@@ -85,12 +85,12 @@ def definitions(question: str, hits: Sequence[Hit], calibration: Calibration | N
 
 
 def entry_text(passage: Passage) -> ReferenceText:
-    """A passage with what names its document, as entries are looked for in it."""
+    """Return a passage with the names of its document, as the lookup of entries expects it."""
     return f"{passage.document_key} {passage.title}", passage.heading, passage.text
 
 
 def _statement(passage: Passage, entry: ReferenceEntry, asked: set[str]) -> tuple[Sentence, Range] | None:
-    """The sentence of an entry that says what it is about, and the part of it that does."""
+    """Return the sentence of an entry that says what it is about, and the range in it that does."""
     said = []
     for sentence in passage.sentences:
         start, end = max(sentence.start - passage.start, entry.said), min(sentence.end - passage.start, entry.end)
@@ -112,7 +112,7 @@ def _statement(passage: Passage, entry: ReferenceEntry, asked: set[str]) -> tupl
 
 
 def _says_what(asked: Set[str]) -> re.Pattern[str]:
-    """What finds a sentence that says what an option does, by its name or as "this option"."""
+    """Return a pattern for sentences that say what an option does, by its name or as "this option"."""
     bare = {name.lstrip("-"): "-" * (len(name) - len(name.lstrip("-"))) for name in asked}
     names = "|".join(dashes + "[-_ ]?".join(map(re.escape, letters)) for letters, dashes in bare.items())
     return re.compile(rf"\b(?:this|the) {_KIND}\b|(?<![\w-])(?:{names})(?![\w-])[\"'’]* {_DOES}", re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""How a reply came about: what search ranked, what was read, which answers there were, and which stage decided."""
+"""Explains a reply: what search ranked, what was read, which answers there were, and which stage decided."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from oreqa.text.names import identifiers
 from oreqa.text.stop_words import STOP_WORDS
 
 EXPLAINED_HITS, EXPLAINED_ANSWERS = 100, 10
-"""Hits among which an expected answer is looked for, and answers that are compared."""
+"""Hits searched for an expected answer, and answers compared."""
 
 RANKED_BY = ("sentence_cosine", "passage_cosine", "sentence_bm25", "passage_bm25")
-"""The retrieval scores by which hits are ranked apart."""
+"""The retrieval scores that hits are also ranked by individually."""
 
 NOTHING_SEARCHED = "No document was searched: the index is empty, or no document meets the conditions."
 
 Stage = Literal["documents", "search", "names", "reader", "order", "probability", "answered"]
 """What decided: no document was searched; no passage with the answer was read, or only ones without an identifier of the
-question; the reader does not see it there; another answer came before it; it was too unlikely; or it was given."""
+question; the reader did not find it there; another answer ranked first; it was too unlikely; or it was given."""
 
 _NEXT_STEPS: Mapping[Stage, str] = {
     "documents": "Index documents, or ask with fewer conditions.",
@@ -44,18 +44,18 @@ _NEXT_STEPS: Mapping[Stage, str] = {
     "probability": "If it is right, lower the --threshold; oreqa fit finds the best one with questions of your own.",
     "answered": "If it is wrong, name the right answer to see which stage lost it.",
 }
-"""What to try when a stage decided."""
+"""What to try, by the stage that decided."""
 
 _WORD = regex.compile(r"[\p{L}\p{N}]+")
 
 
 @dataclass(frozen=True, slots=True)
 class RankedHit:
-    """A hit of the search with its ``rank``, from 1, and its ``ranks`` by each retrieval score among the same hits.
+    """A search hit with its ``rank``, from 1, and its ``ranks`` by each retrieval score among the same hits.
 
-    ``was_read`` says that the answers come from the best hits, of which it is one; ``lacks_names`` that it cannot be one,
-    because it does not hold an identifier that the question names; ``holds_expected`` that the expected answer stands in it.
-    ``answer`` is the best that was found in it.
+    ``was_read``: it is one of the best hits, from which the answers come. ``lacks_names``: it cannot be one, because it does
+    not contain an identifier that the question names. ``holds_expected``: it contains the expected answer. ``answer`` is the
+    best answer found in it.
     """
 
     hit: Hit
@@ -69,14 +69,13 @@ class RankedHit:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Which ``stage`` decided about a question's answers, the ``reason`` in a sentence, the ``next_step`` to try, empty if
-    the expected answer was given, and what the stages gave.
+    """Which ``stage`` decided the answers, the ``reason`` in a sentence, the ``next_step`` to try, and each stage's output.
 
-    ``hits`` are the best of the search, ``answers`` the best that were found, those included that are less likely than the
-    ``threshold``, which is None without a calibration. ``log_odds`` holds what each feature adds to the log-odds of the
-    first answer; ``absent_words`` those words of the question that no document holds, ``unread_words`` those of the others
-    that no passage holds that was read. ``respelt`` maps words of the question to those that were asked for in their place,
-    ``generation`` is the number of the index's state that all this is of.
+    ``next_step`` is empty if the expected answer was given. ``hits`` are the best of the search, ``answers`` the best found,
+    including those less likely than the ``threshold``, which is None without a calibration. ``log_odds`` holds what each
+    feature adds to the log-odds of the first answer. ``absent_words`` are the words of the question that no document
+    contains, ``unread_words`` the others that no passage read contains. ``respelt`` maps misspelt words of the question to
+    those used in their place. ``generation`` is the number of the index state explained.
     """
 
     question: str
@@ -104,9 +103,9 @@ def explained(
     threshold: float,
     expected: str | None,
 ) -> Explanation:
-    """The explanation of a ``reply`` that refuses nothing, and of the best ``hits`` of the same search.
+    """Return the explanation of an unfiltered ``reply`` and of the best ``hits`` of the same search.
 
-    ``depth`` is the number of passages that were read; None where the answers are sentences.
+    ``depth`` is the number of passages read; None if the answers are sentences.
     """
     asked = with_words(question, reply.respelt)
     searched = EXPLAINED_ANSWERS if depth is None else searched_hits([asked], depth)
@@ -132,7 +131,7 @@ def explained(
 
 
 def refusal(question: str, reply: Reply) -> str:
-    """Why a reply to a question has no answers, in a sentence."""
+    """Return in a sentence why a reply has no answers."""
     if not reply.hits:
         return NOTHING_SEARCHED
     if not holding_names(with_words(question, reply.respelt), reply.hits):
@@ -143,7 +142,7 @@ def refusal(question: str, reply: Reply) -> str:
 
 
 def _unheld_words(question: str, read: Sequence[Hit], snapshot: Snapshot) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The words of a question, but for stop words, that no document holds; and those that only what was not read holds."""
+    """Return the content words of a question that no document contains, and those that only unread passages contain."""
     language = snapshot.settings.language
     stems = {
         word: words(word, language) for word in dict.fromkeys(_WORD.findall(question)) if word.lower() not in STOP_WORDS
@@ -158,8 +157,11 @@ def _unheld_words(question: str, read: Sequence[Hit], snapshot: Snapshot) -> tup
 def _ranked_hits(
     question: str, hits: Sequence[Hit], searched: int, depth: int | None, answers: Sequence[Answer], expected: str | None
 ) -> tuple[RankedHit, ...]:
-    """The ``hits`` of the search; of the first ``searched``, the ``depth`` best that hold the question's identifiers were
-    read, or all if the answers are sentences."""
+    """Return the ranked ``hits`` of the search.
+
+    Of the first ``searched``, the ``depth`` best that contain the question's identifiers were read, or all if the answers
+    are sentences.
+    """
     holding = {hit.sentence_id for hit in holding_names(question, hits)}
     read = [hit.sentence_id for hit in hits[:searched] if hit.sentence_id in holding][:depth]
     by_score = {
@@ -201,7 +203,7 @@ def _decided(
 def _decided_about(
     expected: str, hits: Sequence[RankedHit], read: Sequence[RankedHit], answers: Sequence[Answer], threshold: float
 ) -> tuple[Stage, str]:
-    """Which stage lost an ``expected`` answer, the first that did."""
+    """Return the first stage that lost an ``expected`` answer, and the reason."""
     holding = [hit for hit in hits if hit.holds_expected]
     right = [place for place, answer in enumerate(answers) if _says(answer, expected)]
     if not right and not holding:
@@ -224,7 +226,7 @@ def _decided_about(
 
 
 def _given(answers: Sequence[Answer], threshold: float) -> tuple[Stage, str]:
-    """Whether the first answer is given: it is likely enough, or says otherwise than one that is."""
+    """Return whether the first answer is given: it is likely enough, or contradicts one that is."""
     answer = answers[0]
     if answer.computation:
         return "answered", f"“{answer.text}” was computed from {answer.computation.basis}."
@@ -241,8 +243,10 @@ def _given(answers: Sequence[Answer], threshold: float) -> tuple[Stage, str]:
 def _log_odds(
     calibration: Calibration, answers: Sequence[Answer], read: Sequence[Hit], has_reader: bool
 ) -> dict[str, float]:
-    """What each feature adds to the log-odds of the first answer; empty if there is none, or if it was computed or is the
-    statement of an entry, which no reader scored."""
+    """Return what each feature adds to the log-odds of the first answer.
+
+    Empty without an answer, and for one that was computed or is the statement of an entry, as no reader scored it.
+    """
     place = next((place for place, hit in enumerate(read) if answers and _is_in(answers[0], hit)), None)
     if place is None or answers[0].computation or (has_reader and "span" not in answers[0].scores):
         return {}
@@ -260,7 +264,7 @@ def _is_in(answer: Answer, hit: Hit) -> bool:
 
 
 def _says(answer: Answer, expected: str) -> bool:
-    """Whether an answer holds the expected one, or is a part of it that has half of its words (F1)."""
+    """Return whether an answer contains the expected one, or is part of it and shares half of its words (F1)."""
     texts = [answer.text, *([answer.block.text] if answer.block and answer.form == "block" else [])]
     return any(
         occurrences(text, expected) or (occurrences(expected, text) and f1_score(text, expected) >= 0.5) for text in texts

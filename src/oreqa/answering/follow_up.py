@@ -1,4 +1,4 @@
-"""Follow-up questions, completed by what the question before was about: by rules, without a language model."""
+"""Completes follow-up questions with the subject of the previous question: by rules, without a language model."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from oreqa.text.stop_words import STOP_WORDS
 
 _TOKEN = re.compile(r"[^\s,;!?\"“”]+")
 _OPENER = re.compile(r"^\s*(?:and|but|or|so|then)\b[\s,]*", re.IGNORECASE)
-"""Words that join a question to the one before."""
+"""Words that join a question to the previous one."""
 
 _ABOUT = re.compile(r"^\s*(?:(?:and|but|or)\s+)?(?:what|how)\s+about\s+(?P<other>.*?\w.*?)[\s?.!]*$", re.IGNORECASE)
 _BARE = re.compile(r"^\s*(?:and|or)\s+(?P<other>(?:for\s+|in\s+)?[^?]+?)[\s?.!]*$", re.IGNORECASE)
@@ -24,22 +24,22 @@ _PRONOUNS = frozenset(["it", "they", "them", "he", "she", "him"])
 _POSSESSIVES = frozenset(["its", "their", "his", "her", "theirs"])
 _DEMONSTRATIVES = frozenset(["that", "this", "these", "those"])
 _EMPTY_WORDS = frozenset(["happens", "happen", "mean", "means", "default", "value", "called", "name"])
-"""Content words that name no subject by themselves."""
+"""Content words that do not name a subject by themselves."""
 
 _JOINING = frozenset(["when", "if", "before", "after", "because", "while", "until", "that", "as"])
-"""Words that begin a part of a sentence."""
+"""Words that begin a clause."""
 
 _POINTING = frozenset(["if", "when", "in", "of", "for", "to", "with", "on", "is", "are", "from"])
-"""Words before a "that" which points at something."""
+"""Words before a demonstrative "that"."""
 
 _NOTHING = re.compile(r"(?:\s+[\w-]+){1,4}?\s+(?:to|if|when|that|until)\s+\w|\s+worth\b")
-"""What follows an "it" that stands for nothing, as in "is it safe to"."""
+"""What follows an expletive "it", as in "is it safe to"."""
 
 _WHO = re.compile(r"\W*who(?:m|se)?\b", re.IGNORECASE)
 _PERSON = re.compile(r"\b(?:he|she|him|his|her)\b", re.IGNORECASE)
 
 MOST_BEFORE = 2
-"""Content words before a pronoun that stands for something in the question before; behind more it stands for one of them."""
+"""The most content words before a pronoun that refers to the previous question; after more it refers to one of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class _Word:
 
     @property
     def is_name(self) -> bool:
-        """Whether it looks like a name: a sign inside, a digit, or a capital behind the first word."""
+        """Whether it looks like a name: a sign inside, a digit, or a capital after the first word."""
         plain = self.text.rstrip("'’s")
         return self.start > 0 and any(not c.islower() for c in plain) and any(c.isalnum() for c in plain) and len(plain) > 1
 
@@ -69,7 +69,7 @@ def _words(question: str) -> list[_Word]:
 
 
 def subject(question: str) -> str:
-    """What a question is about: the phrase behind its first article, else its names, else its content words.
+    """Return the subject of a question: the phrase after its first article, else its names, else its content words.
 
     Examples:
         >>> subject("How long is the warranty of the TX-5?"), subject("What does auto_reload do?")
@@ -101,14 +101,14 @@ def subject(question: str) -> str:
 
 
 def _is_verb(last: _Word, is_asked: bool) -> bool:
-    """Whether the last word of a question is its verb, as "cover" in "What does it cover?"."""
+    """Return whether the last word of a question is its verb, e.g. "cover" in "What does it cover?"."""
     return last.low not in STOP_WORDS and not last.is_name and (is_asked or last.low.endswith("ed"))
 
 
 def completed_question(question: str, before: str, answer: str = "") -> str | None:
-    """A follow-up question with the subject of the one ``before``, written out; None for one that stands alone.
+    """Return a follow-up question with the subject of the previous one, ``before``; None if it stands alone.
 
-    "He" and "she" stand for the ``answer`` to a question that asked who.
+    "He" and "she" refer to the ``answer`` of a question that asked who.
 
     Examples:
         >>> completed_question("And what does it cover?", "How long is the warranty of the TX-5?")
@@ -137,12 +137,12 @@ def completed_question(question: str, before: str, answer: str = "") -> str | No
 
 
 def _with_subject(before: str, about: str, other: str) -> str:
-    """The question before with another subject."""
+    """Return the previous question with another subject."""
     return before.replace(about, other) if about in before else f"{before.rstrip()} {other}?"
 
 
 def _asked_alike(before: str, about: str, other: str) -> str:
-    """A phrase, as "the default" or "the key of the file", asked for as the question before asks."""
+    """Return the previous question asked about a phrase, e.g. "the default" or "the key of the file"."""
     words = _words(before)
     article = next((n for n, word in enumerate(words) if word.low in _DETERMINERS), 0)
     if article and re.search(r"\b(?:of|in|for)\b", other):
@@ -151,7 +151,7 @@ def _asked_alike(before: str, about: str, other: str) -> str:
 
 
 def _named(question: str, before: str) -> str:
-    """The question with what "one" stands for: the thing that the question before asked which."""
+    """Return the question with "one" replaced by the noun of "which NOUN" in the previous question."""
     kind = re.match(r"\W*(?:which|what)\s+([\w-]+)", before, re.IGNORECASE)
     if kind is None or kind[1].casefold() in STOP_WORDS:
         return question
@@ -164,8 +164,7 @@ def _with_article(phrase: str) -> str:
 
 
 def _in_place(before: str, other: str) -> str | None:
-    """The question before with another thing in place of its counterpart: the phrase that ends in the same word, or a name
-    in place of the last name."""
+    """Return the previous question with its counterpart of ``other`` replaced: a phrase ending alike, or the last name."""
     old, new = _words(before), _words(other)
     while new and new[0].low in ("for", "in", "with"):
         new = new[1:]
@@ -191,7 +190,7 @@ def _in_place(before: str, other: str) -> str | None:
 
 
 def _replaced(question: str, about: str) -> str | None:
-    """A question whose pronouns stand for the subject; None without such a pronoun."""
+    """Return a question with its pronouns replaced by the subject; None without such a pronoun."""
     words = _words(question)
     for n, word in enumerate(words):
         head, tail = question[: word.start], question[word.end :]
@@ -216,7 +215,7 @@ def _replaced(question: str, about: str) -> str | None:
 
 
 def _has_antecedent(earlier: Sequence[_Word]) -> bool:
-    """Whether a pronoun may stand for something that the question itself names before it."""
+    """Return whether a pronoun may refer to something named earlier in the same question."""
     content = [word for word in earlier if word.low not in STOP_WORDS]
     joined = any(word.low in _JOINING for word in earlier)
     return (
@@ -227,7 +226,7 @@ def _has_antecedent(earlier: Sequence[_Word]) -> bool:
 
 
 def _is_demonstrative(words: Sequence[_Word], n: int) -> bool:
-    """Whether "that" points, as in "if that file is there", and does not join, as in "a file that is new"."""
+    """Return whether "that" is demonstrative, as in "if that file is there", not relative, as in "a file that is new"."""
     if n == len(words) - 1:
         return True
     if words[n + 1].low in STOP_WORDS:
@@ -237,7 +236,7 @@ def _is_demonstrative(words: Sequence[_Word], n: int) -> bool:
 
 
 def _names_something(question: str) -> bool:
-    """Whether a question has a word that says what it is about."""
+    """Return whether a question contains a word that says what it is about."""
     words = [word.low for word in _words(question) if any(map(str.isalpha, word.text))]
     return any(word not in STOP_WORDS and word not in _EMPTY_WORDS for word in words)
 

@@ -1,4 +1,4 @@
-"""The probability from which answers keep a promise: of those that are given, at least a share is right."""
+"""Finds the confidence threshold above which at least a share of the answers is right."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from oreqa.arguments import share as checked_share
 from oreqa.errors import InputError
 
 FEWEST_HELD_OUT = 100
-"""Labelled questions, not fitted on, that a promise needs at least."""
+"""The fewest labelled questions, not used for fitting, that a guarantee needs."""
 
 CERTAINTY, FORGIVEN = 0.95, 3
-"""How sure it is that the promise holds; and wrong answers that the first test forgives, lest one of them ends it all."""
+"""The certainty of the guarantee; and wrong answers that the first test allows, lest a single one ends the sequence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Guarantee:
-    """With 95% certainty at least a ``share`` of the first answers is right whose probability is ``threshold`` or more.
+    """With 95% certainty at least a ``share`` of first answers with probability ``threshold`` or more is right.
 
-    Of the ``questions`` that it was found on, ``answered`` have such an answer, and ``right`` ones a right one.
+    Of the ``questions`` that it was computed on, ``answered`` have such an answer, and for ``right`` of them it is right.
 
     Examples:
         >>> Guarantee(0.9, 0.62, questions=200, answered=80, right=78).coverage
@@ -39,20 +39,21 @@ class Guarantee:
         return self.answered / self.questions
 
     def covers(self, answer: Answer) -> bool:
-        """Whether an answer is kept: not if it was computed, or is shown for the sake of another version; always if people
-        set it."""
+        """Whether an answer was set by people or reaches the threshold; not if computed, or shown as another version."""
         return answer.set_by_you or (answer.confidence is not None and answer.confidence >= self.threshold)
 
 
 def guarantee(share: float, held_out: Sequence[tuple[float, bool]]) -> Guarantee:
-    """The lowest threshold that keeps the promise, from the probabilities of first answers and whether each is right.
+    """Return the lowest threshold that keeps the guarantee.
 
-    The answers are taken from the likeliest on, equal ones together. From as many on as would pass with ``FORGIVEN`` wrong
-    ones, a binomial test (the lower bound of Clopper & Pearson 1934) asks whether at least ``share`` of such answers is
-    right. The first that says no ends the sequence, so that the tests together keep their level (fixed-sequence testing, as
-    in Learn then Test, Angelopoulos et al. 2021). Given their probabilities the answers have to be independent.
+    ``held_out`` has the probability of each first answer and whether it is right.
 
-    Raises InputError for fewer than ``FEWEST_HELD_OUT`` questions, and if no threshold keeps the promise.
+    Answers are added from the likeliest on, equal ones together. Once so many are added that ``FORGIVEN`` wrong ones would
+    pass, a binomial test (the lower bound of Clopper & Pearson 1934) asks whether at least ``share`` of such answers is
+    right. The first test that fails ends the sequence, so that all tests together keep their level (fixed-sequence testing,
+    as in Learn then Test, Angelopoulos et al. 2021). The answers must be independent given their probabilities.
+
+    Raises InputError for fewer than ``FEWEST_HELD_OUT`` questions, and if no threshold keeps the guarantee.
     """
     share = checked_share(share, "the share of right answers")
     if len(held_out) < FEWEST_HELD_OUT:
@@ -81,7 +82,7 @@ def guarantee(share: float, held_out: Sequence[tuple[float, bool]]) -> Guarantee
 
 
 def _lowest_share(right: int, number: int) -> float:
-    """The lower bound of the share of which ``right`` of a ``number`` were drawn."""
+    """Return the lower confidence bound of the share if ``right`` of ``number`` were right."""
     from scipy.stats import beta
 
     return float(beta.ppf(1 - CERTAINTY, right, number - right + 1)) if right else 0.0

@@ -1,4 +1,4 @@
-"""Answers that people set: a question equal to a marked one shows its corrected answer first, while the passage stands."""
+"""Puts corrected answers first for questions equal to a marked one, while their passage exists."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from oreqa.index.snapshot import Snapshot
 
 
 class CorrectedAnswers:
-    """The corrected answers of an index's marks. They are read again when their file has changed.
+    """The corrected answers of an index's marks, read again when their file changes.
 
-    Raises InputError for a damaged file; one that is damaged later on is named in the log, and passed over.
+    Raises InputError for a damaged file; if it is damaged later, it is logged and ignored.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -31,9 +31,9 @@ class CorrectedAnswers:
     def put_first(
         self, questions: Sequence[str], replies: Sequence[Reply], k: int, snapshot: Snapshot, where: Conditions
     ) -> list[Reply]:
-        """The replies, each with up to ``k`` answers, the corrected one before all others.
+        """Return the replies with up to ``k`` answers each, the corrected one first.
 
-        It stands in a document that fulfils ``where``, as ``snapshot`` has it.
+        Its document must fulfil ``where`` and be in ``snapshot``.
         """
         self._refresh()
         changed = list(replies)
@@ -68,7 +68,7 @@ class CorrectedAnswers:
 
 
 def _placed_answer(mark: Mark, snapshot: Snapshot, where: Conditions) -> Answer | None:
-    """A mark's answer in its passage; None if that passage is there no more."""
+    """Return a mark's answer in its passage; None if that passage no longer exists."""
     condition, values = field_filter(where)
     query = (
         "SELECT passages.id FROM passages JOIN documents ON documents.id = document "
@@ -87,13 +87,13 @@ def _placed_answer(mark: Mark, snapshot: Snapshot, where: Conditions) -> Answer 
 
 
 def touched_sentence(passage: Passage, start: int, end: int) -> Sentence:
-    """The sentences that a stretch of a passage touches, as one; the stretch itself if it touches none."""
+    """Return the sentences that a range of a passage touches, as one; the range itself if it touches none."""
     touched = [each for each in passage.sentences if each.start < end and start < each.end]
     first, last = (touched[0].start, touched[-1].end) if touched else (start, end)
     return Sentence(passage.text[first - passage.start : last - passage.start], first, last)
 
 
 def _is_same(answer: Answer, corrected: Answer) -> bool:
-    """Whether an answer of the models is the corrected one, too."""
+    """Return whether an answer of the models equals the corrected one."""
     place = answer.passage.document_key, answer.start, answer.end
     return answer.computation is None and place == (corrected.passage.document_key, corrected.start, corrected.end)

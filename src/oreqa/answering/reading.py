@@ -1,4 +1,4 @@
-"""Retrieved passages to answers: spans are read, scored as one and reconsidered by the span re-ranker."""
+"""Turns retrieved passages into answers: reads spans, combines their scores, and rescores them with the span re-ranker."""
 
 from __future__ import annotations
 
@@ -45,15 +45,15 @@ from oreqa.text.names import holds_names, identifiers
 from oreqa.text.rows import whole_cell
 
 SPANS_TOP_K = 10
-"""Spans that are taken from each passage."""
+"""Spans taken from each passage."""
 
 IDENTIFIER_TOP_K, LETTER_TOP_K = 100, 200
-"""Passages or sentences among which those that hold a question's identifiers are looked for; and its options of one letter,
-which the search tells apart from nothing."""
+"""How many passages or sentences are searched for those that contain a question's identifiers; the second number for options
+of one letter, which the search hardly distinguishes."""
 
 
 def combination_of(reader: Reader | None, span_reranker: CrossEncoder | None) -> Combination:
-    """The weights of the scores of answers that were fitted for the models; plain ones for a model without."""
+    """Return the answer weights fitted for the models, or the defaults."""
     return fitted_combination(
         reader.folder.fitted if reader else Fitted(), span_reranker.folder.fitted if span_reranker else None
     )
@@ -66,10 +66,10 @@ def fitted_pipeline(
     reader: Reader | None,
     span_reranker: CrossEncoder | None,
 ) -> tuple[Combination, Calibration | None]:
-    """The weights and the calibration of answers: what was fitted for these models on the index, or else for the models.
+    """Return the weights and the calibration of answers: fitted for these models on the index, else with the models.
 
-    ``encoder`` and ``of_index`` are what counts for the index's encoder, whose ``fingerprint`` it is, and what was fitted on
-    the index (``Index.fitted_of``). What comes with the models does not hold with weights of the search of the index.
+    ``encoder`` and ``of_index`` hold what was fitted for the index's encoder, whose ``fingerprint`` is passed, and on the
+    index (``Index.fitted_of``). What comes with the models is not valid with search weights fitted on the index.
     """
     models = [model.fingerprint if model else "" for model in (reader, span_reranker)]
     if fitted := of_index.pipelines.get((models[0], models[1])):
@@ -89,11 +89,11 @@ def read_answers(
     retrieval: Sequence[Sequence[float]],
     combination: Combination | None = None,
 ) -> list[list[ScoredSpan]]:
-    """Every answer that the reader finds in the ``passages`` of each question, best first by the one score.
+    """Return every answer that the reader finds in the ``passages`` of each question, best first by the combined score.
 
-    ``retrieval`` holds the retriever's score of each passage. The ``combination.rerank_spans`` best are reconsidered by the
-    ``span_reranker``, if any: a span re-ranker (RECONSIDER, Iyer et al. 2021) or a classifier. The weights are those fitted
-    for the models unless a ``combination`` is given.
+    ``retrieval`` holds the retriever's score of each passage. The ``span_reranker``, if any, rescores the
+    ``combination.rerank_spans`` best; it is a span re-ranker (RECONSIDER, Iyer et al. 2021) or a classifier. Without a
+    ``combination``, the weights fitted for the models are used.
     """
     weights = combination or combination_of(reader, span_reranker)
     spans = read_spans(reader, questions, passages)
@@ -108,7 +108,7 @@ def rank_answers(
     retrieval: Sequence[Sequence[float]],
     weights: Combination,
 ) -> list[list[ScoredSpan]]:
-    """As ``read_answers``, of ``spans`` that were read."""
+    """Like ``read_answers``, for ``spans`` already read."""
     ranked = [merge_equal_spans(*of_question, weights) for of_question in zip(spans, retrieval, strict=True)]
     if span_reranker is None:
         return ranked
@@ -124,16 +124,15 @@ def rank_answers(
 
 
 def read_spans(reader: Reader, questions: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[list[Span]]:
-    """The spans of ``read_passages``."""
+    """Return the spans of ``read_passages``."""
     return [reading.spans for reading in read_passages(reader, questions, passages)]
 
 
 def read_passages(reader: Reader, questions: Sequence[str], passages: Sequence[Sequence[Passage]]) -> list[Reading]:
-    """The reader's ``SPANS_TOP_K`` best spans of each passage, best first, in the row of a table whole cells; and what it
-    makes of each token.
+    """Return the reader's ``SPANS_TOP_K`` best spans of each passage, best first, and its token probabilities.
 
-    Of entries and fields those are read that the question names, of similar lines those that hold most of its labels, and no
-    answer only repeats the question.
+    In a table row, spans are whole cells. Of entries and fields only those that the question names are read, of similar
+    lines those with most of its labels. Spans that only repeat the question are dropped.
     """
     texts = [[(passage_head(p.title, p.heading), p.text) for p in of_question] for of_question in passages]
     excluded = [_excluded(*of_question) for of_question in zip(questions, passages, strict=True)]
@@ -146,8 +145,7 @@ def read_passages(reader: Reader, questions: Sequence[str], passages: Sequence[S
 
 
 def _excluded(question: str, passages: Sequence[Passage]) -> list[list[Range]]:
-    """Of each passage the fields and entries that are not what the question names, and the lines of lists that its labels
-    rule out."""
+    """Return each passage's fields and entries that the question does not name, and list lines that its labels rule out."""
     entries = other_entries(question, list(map(entry_text, passages)))
     beside = [[] for _ in passages] if any(entries) else beside_defaults(question, [p.text for p in passages])
     excluded = [[*a, *b, *other_fields(question, p.text)] for a, b, p in zip(entries, beside, passages, strict=True)]
@@ -168,11 +166,13 @@ def span_scores(
     passages: Sequence[Sequence[Passage]],
     spans: Sequence[Sequence[Span]],
 ) -> list[Floats]:
-    """The cross-encoder's score of each span, ``[spans]`` a question: a re-ranker is shown the span in its passage
-    (RECONSIDER), a classifier the sentence that it begins in."""
+    """Return the cross-encoder's score of each span, ``[spans]`` for each question.
+
+    A re-ranker scores the span marked in its passage (RECONSIDER), a classifier the sentence in which it begins.
+    """
     show = _sentence_of if span_reranker.folder.kind == CLASSIFIER else _span_in
     shown = [[show(read[span.passage_number], span) for span in best] for read, best in zip(passages, spans, strict=True)]
-    distinct = [list(dict.fromkeys(candidates)) for candidates in shown]  # answers of one sentence are scored once
+    distinct = [list(dict.fromkeys(candidates)) for candidates in shown]  # a sentence with several answers is scored once
     scores = span_reranker.score(questions, distinct)
     return [
         of_question[[places.index(candidate) for candidate in candidates]] if candidates else of_question
@@ -199,7 +199,7 @@ def best_answers(
     combination: Combination,
     calibration: Calibration | None,
 ) -> list[list[Answer]]:
-    """The ``k`` best answers to each question from its hits, which were found in a ``snapshot`` with an ``encoder``."""
+    """Return the ``k`` best answers to each question from its hits, found in a ``snapshot`` with an ``encoder``."""
     if reader is None:
         return [sentence_answers(ranking, k, calibration) for ranking in hits]
     passages = [[hit.passage for hit in ranking] for ranking in hits]
@@ -228,13 +228,13 @@ def best_answers(
 
 
 def _origins(hits: Sequence[Hit], snapshot: Snapshot) -> Callable[[Passage], Origin]:
-    """What gives the origin of a passage among ``hits``."""
+    """Return a function from a passage among ``hits`` to its origin."""
     ids = {(hit.passage.document_key, hit.passage.start): hit.passage_id for hit in hits}
     return lambda passage: Origin(*stored_beginning(snapshot.select, ids[passage.document_key, passage.start], HEAD))
 
 
 def sentence_answers(hits: Sequence[Hit], k: int, calibration: Calibration | None) -> list[Answer]:
-    """The ``k`` best retrieved sentences as answers."""
+    """Return the ``k`` best retrieved sentences as answers."""
     answers = []
     for place, hit in enumerate(hits[:k]):
         rival = hits[1 if place == 0 else 0].score if len(hits) > 1 else hit.score
@@ -247,7 +247,7 @@ def sentence_answers(hits: Sequence[Hit], k: int, calibration: Calibration | Non
 
 
 def span_answers(spans: Sequence[ScoredSpan], hits: Sequence[Hit], k: int, calibration: Calibration | None) -> list[Answer]:
-    """The ``k`` best of the spans that were read in ``hits``; of spans that overlap only the best."""
+    """Return the ``k`` best of the spans read in ``hits``; of overlapping spans only the best."""
     answers: list[Answer] = []
     for scored in spans:
         hit, span = hits[scored.span.passage_number], scored.span
@@ -264,7 +264,7 @@ def span_answers(spans: Sequence[ScoredSpan], hits: Sequence[Hit], k: int, calib
 
 
 def searched_hits(questions: Sequence[str], depth: int) -> int:
-    """How many hits are searched so that ``holding_names`` leaves ``depth`` of them, if as many hold the identifiers."""
+    """Return how many hits to search so that ``holding_names`` leaves ``depth`` of them if there are that many."""
     asked = set().union(*map(asked_names, questions))
     if any(len(name.lstrip("-")) == 1 for name in asked):
         return max(depth, LETTER_TOP_K)
@@ -272,8 +272,7 @@ def searched_hits(questions: Sequence[str], depth: int) -> int:
 
 
 def holding_names(question: str, hits: Sequence[Hit]) -> list[Hit]:
-    """The hits whose passages, with title and heading, hold all identifiers that a question names; those first that have the
-    entry on one."""
+    """Return the hits that contain all identifiers of a question, in passage, title or heading; entries on one first."""
     named, asked = identifiers(question), asked_names(question)
     texts = [f"{passage_head(hit.passage.title, hit.passage.heading)} {hit.passage.text}" for hit in hits]
     holding = [hit for hit, text in zip(hits, texts, strict=True) if holds_names(named, text)]
@@ -289,6 +288,6 @@ def holding_names(question: str, hits: Sequence[Hit]) -> list[Hit]:
 
 
 def _of_program(words: set[str], hits: Sequence[Hit]) -> list[Hit]:
-    """The hits of the documents that are named as the program whose option is asked for; all without such documents."""
+    """Return the hits from documents named like the program whose option is asked for; all hits if there are none."""
     named = [len(words & document_names(hit.passage.document_key)) for hit in hits]
     return [hit for hit, count in zip(hits, named, strict=True) if count == max(named)]

@@ -1,4 +1,4 @@
-"""The latest release of a change log, whose headings are versions."""
+"""Answers which release is the latest from a change log whose headings are versions."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from oreqa.text.releases import ReleaseHeading, release_of
 from oreqa.text.stop_words import WORD
 
 MIN_RELEASES = 2
-"""Headings that are versions, at least, of a change log."""
+"""The fewest version headings that make a document a change log."""
 
 _LATEST = frozenset(("latest", "newest", "current", "recent"))
 _RELEASE = frozenset(("version", "release"))
 _SAID = _LATEST | _RELEASE | frozenset(("most", "number", "out", "released", "stable", "when", "date", "published"))
-"""Words that a question about the latest release may hold without a condition."""
+"""Words that a question about the latest release may contain without being a condition."""
 
 
 def asks_for_latest(question: str) -> bool:
-    """Whether a question asks for the latest version or release of something, or when that came out."""
+    """Return whether a question asks for the latest version or release of something, or for its date."""
     asked = set(_asked(question))
     return bool(asked & _LATEST) and bool(asked & _RELEASE)
 
 
 def latest_release(question: str, passages: Sequence[Passage]) -> Answer | None:
-    """The latest version, or its day if the question asks when, of a change log, given with all its passages in order.
+    """Return the latest version in a change log, or its date if asked when; ``passages`` are all its passages in order.
 
-    A release candidate counts only where nothing is finished. None where fewer than ``MIN_RELEASES`` headings are versions,
-    or where the question says a word that neither the path and title nor the first heading does.
+    Pre-releases count only if there is no final release. None if fewer than ``MIN_RELEASES`` headings are versions, or if
+    the question contains a word that is neither in the path and title nor in the first heading.
     """
     releases = [(passage, release) for passage in passages if (release := _release(passage))]
     if len(releases) < MIN_RELEASES or not _is_about(question, passages[0]):
@@ -50,7 +50,7 @@ def latest_release(question: str, passages: Sequence[Passage]) -> Answer | None:
 
 
 def _release(passage: Passage) -> ReleaseHeading | None:
-    """The release whose heading a passage begins with."""
+    """Return the release whose heading begins a passage."""
     line = passage.text.partition("\n")[0]
     return release_of(line) if passage.heading.endswith(line) else None
 

@@ -1,4 +1,4 @@
-"""Replies, rankings and explanations as JSON: what ``--json`` prints and the server sends."""
+"""Converts replies, rankings and explanations to the JSON that ``--json`` prints and the server sends."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from oreqa.core import Hit, Mode, Unit
 
 
 def reply_json(question: str, reply: Reply) -> dict[str, Any]:
-    """A reply as the JSON of the command line, after its question."""
+    """Return a reply as the command line's JSON, preceded by its question."""
     return {"question": question, **reply.to_dict()}
 
 
 def ranking_json(question: str, hits: Sequence[Hit], mode: Mode, unit: Unit) -> dict[str, Any]:
-    """The hits of one question as JSON."""
+    """Return the hits of one question as JSON."""
     rows = [hit_json(rank, hit) for rank, hit in enumerate(hits, 1)]
     return {"question": question, "mode": mode, "unit": unit, "hits": rows}
 
 
 def explanation_json(explanation: Explanation) -> dict[str, Any]:
-    """An explanation as the JSON of the command line."""
+    """Return an explanation as the command line's JSON."""
     return {
         "question": explanation.question,
         "stage": explanation.stage,

@@ -1,4 +1,4 @@
-"""What a question is answered with: the answers, or what comes nearest to one."""
+"""The reply to a question: its answers, or what comes nearest to one."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from oreqa.core import Hit
 from oreqa.notebook import hit_html, note_html
 
 NEAREST_TOP_K = 3
-"""Passages that are shown in place of an answer."""
+"""Passages shown in place of an answer."""
 
 MIN_GUESS = 0.05
-"""The lowest confidence of a refused answer that is still worth showing."""
+"""The lowest confidence at which a refused answer is still worth showing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
     """The answers to one question, best first, and the best ``hits`` of the search, from which they come.
 
-    Without answers, ``nearest`` holds the best passages, and ``guess`` the answer that is too unlikely to be given. Answers
-    that are not ``calibrated`` have no confidence, and are refused only if no passage holds an identifier that the question
-    names. ``best`` is the first answer before the passages were re-ranked, even if it is refused. ``respelt`` has the words
-    of the question that no document holds, each with the word there that was asked for in its place. ``generation`` is the
-    number of the state of the index that answered. ``threshold`` is the lowest confidence of an answer.
+    Without answers, ``nearest`` holds the best passages, and ``guess`` the best refused answer. Answers that are not
+    ``calibrated`` have no confidence, and are refused only if no passage contains an identifier that the question names.
+    ``best`` is the first answer before the passages were re-ranked, even if refused. ``respelt`` maps words of the question
+    that no document contains to the words searched in their place. ``generation`` is the number of the index state that
+    answered. ``threshold`` is the lowest confidence of an answer.
     """
 
     answers: tuple[Answer, ...]
@@ -39,20 +39,22 @@ class Reply:
 
     @property
     def guess(self) -> Answer | None:
-        """The best answer if it was refused but has ``MIN_GUESS`` or more; None otherwise, and if there are answers."""
+        """The best answer if it was refused with a confidence of at least ``MIN_GUESS``; None if there are answers."""
         return self.best if not self.answers and self.best and (self.best.confidence or 0.0) >= MIN_GUESS else None
 
     @property
     def nearest(self) -> list[Hit]:
-        """The best passages, each once, with its best sentence."""
+        """The best distinct passages, each with its best sentence."""
         best: dict[int, Hit] = {}
         for hit in self.hits:
             best.setdefault(hit.passage_id, hit)
         return list(best.values())[:NEAREST_TOP_K]
 
     def to_dict(self) -> dict[str, Any]:
-        """The reply as ``oreqa ask --json`` prints it, without the question: the answers, or the best guess and the nearest
-        passages."""
+        """Return the reply as ``oreqa ask --json`` prints it, without the question.
+
+        It has the answers, or else the best guess and the nearest passages.
+        """
         row: dict[str, Any] = {
             "found": bool(self.answers),
             "calibrated": self.calibrated,
@@ -67,7 +69,7 @@ class Reply:
         return [hit_json(rank, hit) for rank, hit in enumerate(self.nearest, 1)]
 
     def _repr_html_(self) -> str:
-        """The reply as a notebook shows it: the answers, or that there is none, with the best guess and what is nearest."""
+        """The reply in a notebook: the answers, or that there are none, with the best guess and the nearest passages."""
         lines = [note_html(f"“{word}” is in no document; asked for “{new}”.") for word, new in self.respelt.items()]
         lines += [answer._repr_html_() for answer in self.answers]
         if not self.answers:

@@ -1,4 +1,4 @@
-"""Re-rank retrieved sentences by a classifier's probability that they answer the question."""
+"""Re-ranks retrieved sentences by a classifier's probability that they answer the question."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from oreqa.models.names import CLASSIFIER
 
 
 def load_hit_reranker(name: str | Path | None, device: str = "cpu") -> CrossEncoder | None:
-    """Load the classifier that re-ranks hits; None without a name."""
+    """Load the classifier that re-ranks hits; return None without a name."""
     return None if name is None else CrossEncoder(name, device=device, kind=CLASSIFIER)
 
 
@@ -28,8 +28,8 @@ def reranked_hits(
 ) -> list[list[Hit]]:
     """Re-rank the first ``depth`` hits of each question by ``score + weight * log p``, which becomes their score.
 
-    The other hits follow in their order, with scores lowered by a constant. ``weight`` is the one fitted for the classifier.
-    ``Hit.scores`` then hold p as ``hit_probability``, and the score before as ``before_hit_reranker``.
+    The remaining hits keep their order, with scores lowered by a constant. ``weight`` is fitted for the classifier.
+    ``Hit.scores`` then holds p as ``hit_probability`` and the previous score as ``before_hit_reranker``.
     """
     weight = rerank_weight(classifier)
     logits = classifier.score(questions, [[hit_candidate(hit) for hit in of_question[:depth]] for of_question in hits])
@@ -46,7 +46,7 @@ def reranked_hits(
 
 
 def rerank_weight(classifier: CrossEncoder) -> float:
-    """Return the weight of the log-probability against the retrieval score: fitted for the classifier, else 1."""
+    """Return the weight of the log-probability against the retrieval score: the fitted one, else 1."""
     weight = classifier.folder.fitted.rerank_weight
     return 1.0 if weight is None else weight
 

@@ -1,7 +1,7 @@
-"""All spans of an answer that is several: "Which three protocols are supported?".
+"""Returns all spans if a question has several answers: "Which three protocols are supported?".
 
-The reader's pass is the only one. Beside the best span of a passage, the next ones that do not overlap answer, too, and of
-what lists several things each item is a span. No head that was trained on questions with several answers did better.
+The reader runs only once. Besides the best span of a passage, the next ones that do not overlap are answers too, and
+each item of an enumeration is a span. A head trained on questions with several answers did no better.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from oreqa.text.answers import normalize_answer
 from oreqa.text.several import asked_number, asks_for_several, listed_items
 
 SPANS_MARGIN, NUMBERED_MARGIN = 4.0, 8.0
-"""How far the log-probability of a span may lie below the answer's; the second where the question says how many it asks for,
-until there are as many."""
+"""How far a span's log-probability may lie below the answer's; the second if the question says how many it asks for, until
+there are that many."""
 
 MOST_SPANS = 10
-"""The most spans of an answer."""
+"""The most spans in an answer."""
 
 
 def with_several(question: str, answers: Sequence[Answer], hits: Sequence[Hit], spans: Sequence[Span]) -> list[Answer]:
-    """The answers with all their spans, if the question asks for several; those among a better one's spans are left out.
+    """Return the answers with all their spans if the question asks for several, without answers among a better one's spans.
 
-    ``spans`` were read in the ``hits``.
+    ``spans`` are the spans read in the ``hits``.
     """
     if not asks_for_several(question):
         return list(answers)
@@ -45,8 +45,10 @@ def with_several(question: str, answers: Sequence[Answer], hits: Sequence[Hit], 
 
 
 def several_ranges(text: str, best: Range, spans: Sequence[Span], number: int | None) -> list[Range]:
-    """Where all answers stand in a passage's ``text``, in its order, equal ones once: the items of its ``best`` span, and
-    those of the other spans, until there are as many as the question asks for, if it says a ``number``."""
+    """Return the distinct answers in a passage's ``text``, in order: the items of its ``best`` span, then of other spans.
+
+    If the question says how many it asks for (``number``), it stops there.
+    """
     scores = {(span.start, span.end): span.score for span in sorted(spans, key=lambda span: span.score)}
     lowest = scores.get(best, max(scores.values(), default=0.0)) - (SPANS_MARGIN if number is None else NUMBERED_MARGIN)
     taken, items = [best], _different(text, _items(text, best))
@@ -64,6 +66,6 @@ def _items(text: str, span: Range) -> list[Range]:
 
 
 def _different(text: str, items: Sequence[Range]) -> list[Range]:
-    """The items without those that are equal to one before."""
+    """Return the items without duplicates."""
     named = {normalize_answer(text[start:end]) or text[start:end]: (start, end) for start, end in reversed(items)}
     return [item for item in items if item in named.values()]

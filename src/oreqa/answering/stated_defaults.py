@@ -1,4 +1,4 @@
-"""Defaults that references state: the probability of an answer that an entry gives, and sentences for yes or no."""
+"""Handles defaults stated in references: raises their answers' probability, and keeps sentences whole for yes or no."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from oreqa.text.asked_entries import asked_entries
 from oreqa.text.defaults import asks_for_default, states_default
 
 STATED_RIGHT = 0.9
-"""The least probability of an answer from the one sentence of an entry that states its default (docs/text-rules.md)."""
+"""The least probability of an answer from the only sentence of an entry that states its default (docs/text-rules.md)."""
 
 
 def with_stated_defaults(
     question: str, answers: Sequence[Answer], hits: Sequence[Hit], calibration: Calibration | None
 ) -> list[Answer]:
-    """The answers, the first with ``STATED_RIGHT`` at least if its sentence states the default of an entry asked about."""
+    """Raise the first answer to ``STATED_RIGHT`` if its sentence states the default of an entry asked about."""
     if calibration is None or not asks_for_default(question) or not answers or not _is_stated(question, answers[0], hits):
         return list(answers)
     return [replace(answers[0], confidence=max(STATED_RIGHT, answers[0].confidence or 0.0)), *answers[1:]]
 
 
 def as_sentences(answers: Sequence[Answer]) -> list[Answer]:
-    """The answers as whole sentences, each once: a part may say the contrary, as "verified" of "is not verified"."""
+    """Return the answers' sentences, each once: a part may say the opposite, e.g. "verified" of "is not verified"."""
     whole: dict[tuple[str, int], Answer] = {}
     for answer in answers:
         sentence = answer.sentence
@@ -36,7 +36,7 @@ def as_sentences(answers: Sequence[Answer]) -> list[Answer]:
 
 
 def _is_stated(question: str, answer: Answer, hits: Sequence[Hit]) -> bool:
-    """Whether an answer stands in an entry that the question asks about, in a sentence that states a default."""
+    """Return whether an answer is in an entry that the question asks about, in a sentence that states a default."""
     passage = answer.passage
     start, end = answer.start - passage.start, answer.end - passage.start
     for hit, entries in zip(hits, asked_entries(question, [entry_text(hit.passage) for hit in hits]), strict=True):

@@ -1,7 +1,7 @@
-"""What a question asks to be computed from a table: how many rows, or which has the highest or lowest value.
+"""Computes what a question asks of a table: how many rows, or which has the highest or lowest value.
 
-Every word of the question must be known in the table, as a column, a value, or a word of its file, title or heading: a
-condition that the table cannot check is never left out.
+Every word of the question must occur in the table, as a column, a value, or a word of its file, title or heading: a
+condition that the table cannot check is never ignored.
 """
 
 from __future__ import annotations
@@ -25,16 +25,18 @@ _DAY = re.compile(r"\d{4}[-/]\d{2}([-/]\d{2})?")
 _MAX_TIES, _MAX_VALUE = 5, 8
 
 LONGEST_VALUE = 80
-"""Characters of a value that a question may name, at most."""
+"""The longest value, in characters, that a question may name."""
 
 MIN_PREFIX = 3
-"""The fewest letters of a column's name that are the beginning of a word, as "pop" of population."""
+"""The shortest column name that may abbreviate a word, e.g. "pop" for population."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What was computed of so many rows: those that prove it, the column whose cells answer, empty where the number of rows
-    does, and the one that was compared or whose values were counted."""
+    """What was computed over ``looked_at`` rows: the rows that prove it, the column that answers, and the column used.
+
+    The answering column is empty if the number of rows is the answer. The last column was compared, or its values counted.
+    """
 
     operation: Operation
     rows: tuple[TableRow, ...]
@@ -44,9 +46,9 @@ class Result:
 
 
 def computed(question: str, table: WholeTable, relates: Callable[[str], bool]) -> Result | None:
-    """What a question asks for, from all rows of a table; None where the table does not hold all that it says.
+    """Return what a question asks, computed from all rows of a table; None if the table does not account for every word.
 
-    ``relates`` tells whether a word, as "employees", is near to what the table is about.
+    ``relates`` tells whether a word, e.g. "employees", is close to the table's subject.
     """
     return _Question(question, table, relates).result()
 
@@ -56,7 +58,7 @@ def _stems(text: str) -> list[str]:
 
 
 class _Question:
-    """A question about one table; ``understood`` are the places of its words that the table accounts for."""
+    """A question about one table; ``understood`` holds the places of the words that the table accounts for."""
 
     def __init__(self, question: str, table: WholeTable, relates: Callable[[str], bool]) -> None:
         self.written = WORD.findall(question)
@@ -70,7 +72,7 @@ class _Question:
         self.numeric = {name for name, cells in self.cells.items() if quantities(cells)}
 
     def result(self) -> Result | None:
-        """What the question asks for; None if it is no question about this table."""
+        """Return what the question asks for; None if it is no question about this table."""
         counted, extremes = count_at(self.words), extremes_at(self.words)
         if counted is not None:
             return self._count(counted)
@@ -87,7 +89,7 @@ class _Question:
         rows = self._filtered()
         counts_rows = self.words[noun] in ROW_WORDS
         if not rows or not (column or counts_rows or any(map(self._is_key, self.table.columns))):
-            return None  # what has no name that differs in each row may stand in several of them
+            return None  # without a column whose values are all distinct, one thing may be in several rows
         is_whole = len(rows) == len(self.table.rows)
         if (is_whole and not (column or counts_rows or self._in_head(noun))) or not self._all_known():
             return None
@@ -117,7 +119,7 @@ class _Question:
         return Result("lowest" if lowest else "highest", best_rows, answer, value, len(rows))
 
     def _value_column(self, at: int) -> tuple[str | None, bool, int | None]:
-        """The column that is compared, whether its lowest value is asked for, and where the question names it."""
+        """Return the compared column, whether its lowest value is asked for, and where the question names it."""
         pair = TWO_WORDS.get((self.words[at], " ".join(self.words[at + 1 : at + 2])))
         if pair:
             self.understood.add(at + 1)
@@ -135,7 +137,7 @@ class _Question:
         return None, lowest, None
 
     def _mention(self, column: str) -> int | None:
-        """Where the words of a column's name, or what they shorten, begin in the question; None if they are not together."""
+        """Return where the adjacent words of a column's name, or of what it abbreviates, begin in the question, or None."""
         name = self.columns[column]
         for place in range(len(self.stems) + 1 - len(name) if name else 0):
             asked = self.stems[place : place + len(name)]
@@ -147,7 +149,7 @@ class _Question:
         return None
 
     def _column_at(self, place: int) -> str | None:
-        """The column whose name ends at a place."""
+        """Return the column whose name ends at a place."""
         fitting = [
             name for name, stems in self.columns.items() if stems and self.stems[place + 1 - len(stems) : place + 1] == stems
         ]
@@ -157,7 +159,7 @@ class _Question:
         return fitting[0]
 
     def _answer_column(self, at: int, value: str, named: int | None) -> str | None:
-        """The column whose cell answers: the one that is asked for, the compared one, or else the one that names a row."""
+        """Return the column that answers: the one asked for, the compared one, or else the one that names a row."""
         dates = [name for name, cells in self.cells.items() if are_dates(cells)]
         if "when" in self.words:
             return value if value in dates else dates[0] if len(dates) == 1 else None
@@ -183,7 +185,7 @@ class _Question:
         return all(cells) and len(set(cells)) == len(cells)
 
     def _noun(self, begin: int) -> int | None:
-        """The place of the last of the words from ``begin`` on that are neither stop words nor verbs; None without any."""
+        """Return the place of the last consecutive word from ``begin`` on that is no stop word or verb; None without any."""
         end = begin
         while end < len(self.words) and not (
             self.words[end] in STOP_WORDS or (self.words[end] in FREE - ROW_WORDS) or end in self.understood
@@ -192,7 +194,7 @@ class _Question:
         return end - 1 if end > begin else None
 
     def _filtered(self) -> list[TableRow] | None:
-        """The rows with the values that the question names; None if one could stand in several columns, or names a row."""
+        """Return the rows with the values that the question names; None if one fits several columns, or names a row."""
         values = _values(self.cells, self.words, set(self.stems))
         rows = list(self.table.rows)
         for size in range(min(_MAX_VALUE, len(self.words)), 0, -1):
@@ -212,7 +214,7 @@ class _Question:
                     return None
                 [(name, cells)] = columns.items()
                 if len(cells) == 1 and self._is_key(name):
-                    return None  # the question is about the one thing of a row
+                    return None  # the question is about the subject of a single row
                 rows = [row for row in rows if row.cell(name) in cells]
                 self.understood |= places
                 if (place := self._mention(name)) is not None:
@@ -220,7 +222,7 @@ class _Question:
         return rows
 
     def _may_be_value(self, place: int, columns: Mapping[str, Collection[str]]) -> bool:
-        """Whether a word can be a value: stop words and letters only as the table writes them, in capitals."""
+        """Return whether a word can be a value: stop words and letters only in the table's spelling, in capitals."""
         word = self.written[place]
         if self.words[place] in STOP_WORDS or len(word) == 1:
             return word.isupper() and place > 0 and any(word in cells for cells in columns.values())
@@ -230,7 +232,7 @@ class _Question:
         return self.stems[place] in self.head
 
     def _all_known(self) -> bool:
-        """Whether the table accounts for every word that says something."""
+        """Return whether the table accounts for every content word."""
         names = {stem for stems in self.columns.values() for stem in stems}
         unknown = [place for place in range(len(self.words)) if place not in self.understood]
         if any(self.words[place] in RESTRICTING for place in unknown):
@@ -246,7 +248,7 @@ def _stem_set(names: Iterable[str]) -> set[str]:
 def _values(
     cells: Mapping[str, Sequence[str]], asked: Sequence[str], stems_asked: Set[str]
 ) -> dict[tuple[str, ...], dict[str, set[str]]]:
-    """By the stems of a value that the question may hold, the columns it stands in with the ways that it is written."""
+    """Return, by the stems of a value that the question may contain, its columns with its spellings in them."""
     values: dict[tuple[str, ...], dict[str, set[str]]] = defaultdict(dict)
     begins = {word[:2] for word in asked}
     for name, column in cells.items():

@@ -1,4 +1,4 @@
-"""Questions about texts that are not indexed: one call, and no folder is left."""
+"""Asks questions of texts that are not indexed: one call that leaves no folder behind."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def ask(
     threshold: float | None = None,
     quality: Quality | None = None,
 ) -> list[Answer] | list[list[Answer]]:
-    """Up to ``k`` answers to a question from ``texts``, best first, as ``Answerer.ask`` gives them; no index is kept.
+    """Return up to ``k`` answers to a question from ``texts``, best first, like ``Answerer.ask``; no index is kept.
 
-    A list of questions gives a list of lists. An answer's ``passage.document_key`` is the number of its text in the list,
-    from "0", or the key of its ``Document``. ``threshold`` and ``quality`` are those of ``Answerer``. Every call loads the
-    models and encodes all texts, and leaves no file: ask all questions at once, or index texts that are asked again with
+    A list of questions returns a list of lists. An answer's ``passage.document_key`` is the position of its text in the
+    list, from "0", or the key of its ``Document``. ``threshold`` and ``quality`` are those of ``Answerer``. Every call loads
+    the models and encodes all texts: ask all questions at once, or index texts that you will ask again with
     ``index_documents``.
 
-    Raises InputError for no texts, a text without a word, other types, or two Documents of one key.
+    Raises InputError for no texts, a text without a word, other types, or two Documents with the same key.
 
     Examples:
         >>> texts = ["Bees dance to tell each other where flowers are.", "An octopus has three hearts."]
@@ -71,7 +71,7 @@ def ask(
 
 
 def _documents(texts: TextsToAsk) -> list[Document]:
-    """The texts as Documents, strings under their numbers. Raises InputError that names the first that cannot be asked."""
+    """Return the texts as Documents, strings keyed by position. Raises InputError naming the first that is invalid."""
     if isinstance(texts, str | Document):
         texts = [texts]
     if not is_list(texts):

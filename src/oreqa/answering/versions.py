@@ -1,4 +1,4 @@
-"""Answers that others replace: those of older versions of a document and of what a mail quotes; and contradictions."""
+"""Ranks answers of newer versions of a document and of a mail's own text first, and shows contradictions together."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from oreqa.text.rows import row_cells
 from oreqa.text.stop_words import STOP_WORDS
 
 COMPARED_ANSWERS = 6
-"""Answers to a question that are compared."""
+"""Answers to a question compared with one another."""
 
 MAX_OTHER = 0.2
-"""The largest share of the words of like sentences, but for their answers, that only one of them holds."""
+"""The largest share of words, other than the answers, that only one of two similar sentences may contain."""
 
 HEAD = 400
-"""Characters at the beginning of a document that may say what it replaces, or its date."""
+"""Characters at the beginning of a document that may name what it replaces, or its date."""
 
 _WORD = re.compile(r"[^\s,;()\"“”]+")
 _NUMBER = re.compile(r"\d+")
@@ -40,17 +40,17 @@ _PAST = re.compile(r"\b(?:previous(?:ly)?|former(?:ly)?|earlier|old|older|origin
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The file that a passage's document comes from, and the document's first ``HEAD`` characters."""
+    """The file of a passage's document, and the document's first ``HEAD`` characters."""
 
     source: str
     head: str
 
 
 def current_first(question: str, answers: Sequence[Answer], origin: Callable[[Passage], Origin]) -> list[Answer]:
-    """The answers, of like sentences that of the newer version of a document first, and contradictions side by side.
+    """Order answers of similar sentences: the document's newer version first, contradictions side by side.
 
-    Answers are marked with the document that is ``newer``, or that they are ``contradicted_by``: a mail is newer than what
-    it quotes. A question about the past, or that names the version, changes no order.
+    An answer is marked with the ``newer`` document, or with the one it is ``contradicted_by``; a mail is newer than what it
+    quotes. Questions about the past, or that name the version, keep the order.
     """
     ordered = _written_before_quoted(question, answers)
     for place in range(len(ordered)):
@@ -75,7 +75,7 @@ def current_first(question: str, answers: Sequence[Answer], origin: Callable[[Pa
 
 
 def _written_before_quoted(question: str, answers: Sequence[Answer]) -> list[Answer]:
-    """The answers, a likely one that a mail's sender wrote before the first, if that is from a mail quoted there."""
+    """If the first answer is quoted in a mail, put a likely answer of the mail's sender before it."""
     first = answers[0] if answers else None
     if first is None or not _is_quoted(first) or _PAST.search(question):
         return list(answers)
@@ -87,22 +87,22 @@ def _written_before_quoted(question: str, answers: Sequence[Answer]) -> list[Ans
 
 
 def _is_quoted(answer: Answer) -> bool:
-    """Whether an answer stands in what a mail quotes: in a line that begins with ">"."""
+    """Return whether an answer is quoted in a mail: its line begins with ">"."""
     text, start = answer.passage.text, answer.start - answer.passage.start
     return "from" in answer.passage.fields and text.startswith(">", text.rfind("\n", 0, start) + 1)
 
 
 def _is_likely(answer: Answer) -> bool:
-    """Whether an answer is likely, and none of the fields of a mail."""
+    """Return whether an answer is likely and is not a header field of a mail."""
     is_field = bool(row_cells(answer.passage.text, answer.start - answer.passage.start))
     return (answer.confidence or 0.0) >= LIKELY and not is_field
 
 
 def likely_answers(answers: Sequence[Answer], threshold: float) -> tuple[Answer, ...]:
-    """The answers whose confidence is ``threshold`` or more, and those of other documents that they are marked with.
+    """Return the answers with a confidence of ``threshold`` or more, and the answers they are marked with.
 
-    None of the former has a higher confidence than one before it, but for those of older versions: the answers' order is
-    right more often than that of their confidence.
+    Confidences are lowered so that they never rise from one answer to the next, except for older versions: the order of
+    answers is more reliable than that of their confidences.
     """
     likely = [answer for answer in answers if (answer.confidence or 0.0) >= threshold]
     marked = [_marking(answer, key, answers) for answer in likely for key in (answer.newer, answer.contradicted_by) if key]
@@ -117,20 +117,20 @@ def likely_answers(answers: Sequence[Answer], threshold: float) -> tuple[Answer,
 
 
 def _marking(marked: Answer, key: str, answers: Sequence[Answer]) -> Answer | None:
-    """The first answer of a document that says otherwise than a ``marked`` one, and is itself not replaced."""
+    """Return the first current answer in the document ``key`` that differs from a ``marked`` one."""
     of_document = (answer for answer in answers if answer.passage.document_key == key and not answer.newer)
     return next((answer for answer in of_document if _are_like(answer, marked)), None)
 
 
 def _are_like(first: Answer, second: Answer) -> bool:
-    """Whether the sentences of answers from two documents say the same of something, but for other answers."""
+    """Return whether sentences from two documents say the same about something except for their answers."""
     if first.passage.document_key == second.passage.document_key:
         return False
     words = [_words(answer.sentence.text) for answer in (first, second)]
     differing = [set(words[0]) - set(words[1]), set(words[1]) - set(words[0])]
     answered = [set(_words(answer.text)) for answer in (first, second)]
     shared = {word.lower() for word in set(words[0]).intersection(words[1]).difference(*answered)}
-    if not shared - STOP_WORDS:  # they say nothing of the same thing
+    if not shared - STOP_WORDS:  # they have no subject in common
         return False
     inside = [words & answer for words, answer in zip(differing, answered, strict=True)]
     outside = [word for words, answer in zip(differing, answered, strict=True) for word in words - answer]
@@ -138,7 +138,7 @@ def _are_like(first: Answer, second: Answer) -> bool:
 
 
 def _is_label(word: str) -> bool:
-    """Whether a word tells one thing from another: it has a figure or a capital inside the sentence."""
+    """Return whether a word distinguishes things: it has a digit, or a capital inside the sentence."""
     return any(map(str.isdigit, word)) or word[:1].isupper()
 
 
@@ -148,7 +148,7 @@ def _words(text: str) -> list[str]:
 
 
 def _is_newer(passages: tuple[Passage, Passage], origins: tuple[Origin, Origin]) -> bool | None:
-    """Whether the first of two documents is the newer version of the other; None if they are no versions of one."""
+    """Return whether the first of two documents is the newer version of the other; None if they are not versions of one."""
     names = [_names(*pair) for pair in zip(passages, origins, strict=True)]
     paths, titles = (origins[0].source, origins[1].source), (passages[0].title, passages[1].title)
     differ_in_version = _without_versions(paths[0]) == _without_versions(paths[1])
@@ -175,19 +175,19 @@ def _is_newer(passages: tuple[Passage, Passage], origins: tuple[Origin, Origin])
 
 
 def _names(passage: Passage, origin: Origin) -> list[str]:
-    """What other documents may call a document, in small letters: its file's name and, of several words, its title."""
+    """Return what other documents may call a document, in lower case: its file name and a title of several words."""
     file = origin.source.rpartition("/")[2].lower()
     stem = file.rpartition(".")[0]
     return [name for name in (file, stem, passage.title.lower()) if name and (name == file or re.search(r"\w\W+\w|_", name))]
 
 
 def _is_named(name: str, sentence: str) -> bool:
-    """Whether a sentence holds a name, and not as a part of another: "a.md" is none in "data.md"."""
+    """Return whether a sentence contains a name as a whole: "data.md" does not contain "a.md"."""
     return bool(re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", sentence))
 
 
 def _sentence_with(pattern: re.Pattern[str], text: str) -> str:
-    """The sentence that a pattern stands in, in small letters; empty without."""
+    """Return the sentence that contains a pattern, in lower case; empty if there is none."""
     match = pattern.search(text)
     if match is None:
         return ""
@@ -197,18 +197,21 @@ def _sentence_with(pattern: re.Pattern[str], text: str) -> str:
 
 
 def _are_alike(first: str, second: str) -> bool:
-    """Whether two titles differ in versions, dates or numbers alone."""
+    """Return whether two titles differ only in versions, dates or numbers."""
     return _without_versions(first) == _without_versions(second) or _NUMBER.sub("", first) == _NUMBER.sub("", second)
 
 
 def _versions(text: str) -> list[VersionOrder]:
-    """What orders the versions in a path or title: numbers behind "v", "version" and the like, editions, and numbers
-    behind a name, dotted or before "documentation", as in "Python 3.11" and "LLVM 14 documentation", not "Chapter 1.2"."""
+    """Return the version numbers in a path or title, in a form that sorts.
+
+    They are numbers after "v", "version" and the like, editions, and numbers after a name, dotted or before
+    "documentation", as in "Python 3.11" and "LLVM 14 documentation", not "Chapter 1.2".
+    """
     return [version_order(version.lower()) for _, _, version in _version_places(text)]
 
 
 def _without_versions(text: str) -> str:
-    """A path or title with marks in the places of its versions and dates."""
+    """Return a path or title with placeholders for its versions and dates."""
     parts, behind = [], 0
     for start, end, _ in _version_places(text):
         parts.append(without_dates(text[behind:start]))
@@ -217,7 +220,7 @@ def _without_versions(text: str) -> str:
 
 
 def _version_places(text: str) -> list[tuple[int, int, str]]:
-    """Where versions stand in a text, first to last, with what they are."""
+    """Return where versions are in a text, in order, with each version."""
     places = [(*match.span(1), match[1]) for pattern in (_NAMED, _EDITION) for match in pattern.finditer(text)]
     named = (match for pattern in (_DOTTED, _DOCUMENTATION) for match in pattern.finditer(text))
     places += [(*match.span(2), match[2]) for match in named if (match[1] or "").lower() not in NO_NAME]
@@ -229,18 +232,18 @@ def _version_places(text: str) -> list[tuple[int, int, str]]:
 
 
 def _is_higher(first: list[VersionOrder], second: list[VersionOrder]) -> bool | None:
-    """Whether the first versions are the higher ones; None where they are equal or one text has none."""
+    """Return whether the first versions are higher; None if they are equal or one text has none."""
     return first > second if first and second and first != second else None
 
 
 def _is_later(first: tuple[int, ...], second: tuple[int, ...]) -> bool | None:
-    """Whether the first date is the later one, as far as both are said; None where they are equal or one is missing."""
+    """Return whether the first date is later, as far as both are specified; None if equal or one is missing."""
     said = min(len(first), len(second))
     return first[:said] > second[:said] if first[:said] != second[:said] else None
 
 
 def _moment(field: str) -> tuple[int, ...]:
-    """The date in a field that dates a document, with its time in UTC where it has one."""
+    """Return the date in a date field, with its time in UTC if it has one."""
     for read in (datetime.fromisoformat, parsedate_to_datetime):
         with suppress(Exception):  # the library can fail on a damaged date
             moment = read(field)
@@ -250,7 +253,7 @@ def _moment(field: str) -> tuple[int, ...]:
 
 
 def _asks_for(question: str, passages: tuple[Passage, Passage], origins: tuple[Origin, Origin]) -> bool:
-    """Whether a question is about the past, or holds a number that only the first, the older, has in its name or head."""
+    """Return whether a question is about the past, or contains a number found only in the older document's name or head."""
     older, newer = (
         {*_NUMBER.findall(f"{origin.source} {passage.title} {origin.head}")}
         for passage, origin in zip(passages, origins, strict=True)
