@@ -174,7 +174,7 @@ def _start(section: SectionLines, place: int) -> int:
 
 
 def _end(section: SectionLines, place: int) -> int:
-    """Return where a line ends, including following lines of its paragraph that are no sentences, such as a closing brace."""
+    """Return where a line ends, including following lines of its paragraph that are no sentences, e.g. a closing brace."""
     sentence, passage = section.sentences[place], section.passages[place]
     is_last = place + 1 == len(section.lines) or section.passages[place + 1] is not passage
     rest = passage.text[sentence.end - passage.start :] if is_last else section.lines[place + 1].before.rpartition("\n")[0]
