@@ -1,4 +1,4 @@
-"""The best of scores: of sentences, or of the passages that they stand in."""
+"""Selects the best scores: of sentences, or of the passages that contain them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from oreqa.arrays import Floats, Rows
 
 
 def best_sentences(total: Floats, k: int) -> Rows:
-    """Rows of the ``k`` highest scores, best first; equal ones in their order, -inf left out."""
+    """Return the rows of the ``k`` highest scores, best first; ties keep their order, -inf is left out."""
     if k < len(total):
         limit = np.partition(total, len(total) - k)[len(total) - k]
         places = np.flatnonzero((total >= limit) & (total > -np.inf))
@@ -19,7 +19,7 @@ def best_sentences(total: Floats, k: int) -> Rows:
 
 
 def best_passages(total: Floats, owner: NDArray[np.integer], k: int) -> list[int]:
-    """Rows of the best sentence of each of the ``k`` best passages, best first."""
+    """Return the rows of the best sentences of the ``k`` best passages, best first."""
     if not len(total):
         return []
     starts = np.flatnonzero(np.r_[True, owner[1:] != owner[:-1]])

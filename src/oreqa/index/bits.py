@@ -1,7 +1,7 @@
-"""One bit a number: whether it is above zero. The bits of a vector are told from its codes, and from nothing else.
+"""Binary codes: one bit per number, set if it is above zero. They are computed from the vector's stored code alone.
 
-Vectors that are near each other differ in few bits (Charikar 2002), and bits are counted much faster than numbers are
-multiplied. So a search of many vectors takes those that differ least from the question, and compares their codes alone.
+Vectors near each other differ in few bits (Charikar 2002), and counting bits is much faster than multiplying numbers. A
+search of many vectors therefore selects those that differ least from the question, and compares only their codes.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from oreqa.arrays import Floats, Rows, mapped_array
 from oreqa.index.codes import Codes
 
 Bits = NDArray[np.uint64]
-"""The bits of vectors by their words of 64, ``[words, vectors]``: the n-th words of all vectors stand together."""
+"""The bits of vectors in 64-bit words, ``[words, vectors]``: the n-th words of all vectors are contiguous."""
 
 FEWEST_VECTORS, FEWEST_NUMBERS = 20_000, 256
-"""Vectors that are searched by their bits are at least so many, of so many numbers: bits of fewer tell little, and fewer
-vectors are compared by all of their codes in a moment."""
+"""The fewest vectors, and numbers per vector, that are searched by bits: bits of shorter vectors say little, and fewer
+vectors are quickly compared by all of their codes."""
 
 _BLOCK = 1 << 15
-"""Vectors whose bits are made or counted at a time: they stay in the processor's cache."""
+"""Vectors whose bits are computed or counted at a time: they fit into the processor's cache."""
 
 
 def searched_by_bits(codes: Codes) -> bool:
-    """Whether these vectors are so many and so wide that they are searched by their bits."""
+    """Return whether there are enough vectors, of enough numbers, to search them by bits."""
     return len(codes) >= FEWEST_VECTORS and codes["codes"].shape[1] >= FEWEST_NUMBERS
 
 
 def bits_of(codes: Codes) -> Bits:
-    """The bits of stored vectors."""
+    """Compute the bits of stored vectors."""
     blocks = [_packed(codes["codes"][begin : begin + _BLOCK]) for begin in range(0, len(codes), _BLOCK)]
     return np.concatenate(blocks, axis=1) if blocks else _packed(codes["codes"])
 
@@ -46,7 +46,7 @@ def _packed(numbers: NDArray[Any]) -> Bits:
 
 
 def mapped_bits(path: Path, codes: Codes) -> Bits:
-    """The bits of stored vectors in an .npy file, mapped into memory. Raises ValueError if they are of others."""
+    """Map the bits of stored vectors from an .npy file into memory. Raises ValueError if they do not fit the vectors."""
     bits: Bits = mapped_array(path)
     if bits.shape != (-(-codes["codes"].shape[1] // 64), len(codes)):
         raise ValueError(f"{path} does not hold the bits of {len(codes)} vectors")
@@ -54,7 +54,7 @@ def mapped_bits(path: Path, codes: Codes) -> Bits:
 
 
 def differences(question: Floats, bits: Bits) -> NDArray[np.uint16]:
-    """The number of bits in which a question's vector, ``[dim]``, and each stored vector differ: ``[vectors]``."""
+    """Return the Hamming distance between a question's vector, ``[dim]``, and each stored vector: ``[vectors]``."""
     words = _packed(question[None])[:, 0]
     counts = np.zeros(bits.shape[1], np.uint16)
     size = min(bits.shape[1], _BLOCK)
@@ -69,7 +69,7 @@ def differences(question: Floats, bits: Bits) -> NDArray[np.uint16]:
 
 
 def fewest(counts: NDArray[np.uint16], number: int) -> Rows:
-    """The rows of the ``number`` lowest counts, rising, with all that equal the highest of them."""
+    """Return the rows of the ``number`` lowest counts, in rising order, with all ties of the highest."""
     if number >= len(counts):
         return np.arange(len(counts))
     blocks, size = range(0, len(counts), _BLOCK), int(counts.max()) + 1

@@ -1,4 +1,4 @@
-"""What an index of any size will take: disk, memory, time and money, by costs that were measured on small ones."""
+"""Estimates what an index of any size takes: disk, memory, time and money, from costs measured on small ones."""
 
 from __future__ import annotations
 
@@ -20,39 +20,39 @@ from oreqa.index.store import open_documents
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What a passage costs: bytes on the disk, bytes of memory, and seconds of a core. ``base_`` is what any index costs."""
+    """What a passage costs: bytes on disk, bytes of memory, and core seconds. ``base_`` is the fixed cost of any index."""
 
     characters: float
     sentences: float
-    """What a passage has of them."""
+    """Characters and sentences per passage."""
     vector: int
-    """Bytes of a vector, of which a passage and each of its sentences has one."""
+    """Bytes per vector; a passage and each of its sentences has one."""
     documents: float
     """Bytes of texts, places and names."""
     words: float
-    """Bytes of the words of a passage and of its sentences."""
+    """Bytes of the words of a passage and its sentences."""
     base_memory: float
     memory: float
-    """Bytes that a search holds for itself."""
+    """Bytes that a search allocates."""
     encode: float
     write: float
     """Seconds to read, split and write."""
     base_search: float
     search: float
-    """Seconds for each passage of those up to which candidates grow."""
+    """Seconds per passage up to the size at which the number of candidates stops growing."""
     scan: float
     update: float
     compare: float
-    """Seconds to publish the change of one document, with the encoder loaded, and to compare a byte with its checksum."""
+    """Seconds to publish the change of one document, with the encoder loaded, and to verify a byte's checksum."""
 
     @property
     def vectors(self) -> float:
-        """Bytes of the vectors of a passage and its sentences, of their numbers, and of the passage's bits."""
+        """Bytes of the vectors of a passage and its sentences, and of the passage's bits."""
         return (1 + self.sentences) * (self.vector + 8) + 4 * self.sentences + self.vector // 8
 
     @property
     def disk(self) -> float:
-        """Bytes of a passage on the disk."""
+        """Bytes of a passage on disk."""
         return self.documents + self.vectors + self.words
 
 
@@ -72,25 +72,26 @@ MEASURED = Costs(
     update=0.044,
     compare=8.6e-10,
 )
-"""As benchmarks/speed/capacity.py measured them on paragraphs; results/capacity/costs.json has its figures.
+"""Measured on paragraphs by benchmarks/speed/capacity.py; results/capacity/costs.json has the figures.
 
-A search and its memory are from benchmarks/speed/growth.py, up to a million passages: results/capacity/growth.json."""
+Search and its memory come from benchmarks/speed/growth.py, up to a million passages: results/capacity/growth.json.
+"""
 
 _CANDIDATES_GROW = 30_000
-"""Passages up to which a search has more candidates in a larger index."""
+"""Passages up to which a larger index gives a search more candidates."""
 
 FEWEST_TO_TELL = 500
-"""Passages that an index must have for its bytes to tell those of a larger one."""
+"""Passages that an index needs for its size to predict that of a larger one."""
 
 CORE_HOUR = 0.04
-"""Dollars that an hour of a core is assumed to cost, with 4 GB of memory."""
+"""The assumed price in dollars of a core hour, with 4 GB of memory."""
 
 HOURS_A_MONTH = 730
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A machine of so many cores, with so many bytes of memory."""
+    """A machine: its number of cores and bytes of memory."""
 
     cores: int
     memory: float
@@ -100,16 +101,16 @@ class Machine:
 
 
 def this_machine() -> Machine:
-    """The machine that this runs on."""
+    """Return the machine that this runs on."""
     try:
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # a system that does not tell
+    except (AttributeError, ValueError, OSError):  # a system that does not report it
         memory = 16_000_000_000
     return Machine(os.cpu_count() or 1, float(memory))
 
 
 def parse_machine(text: str) -> Machine:
-    """A machine written as ``16c64g``: cores and GB. Raises InputError for anything else.
+    """Parse a machine written as ``16c64g``: cores and GB. Raises InputError for anything else.
 
     Examples:
         >>> print(parse_machine("16c64g"))
@@ -123,12 +124,12 @@ def parse_machine(text: str) -> Machine:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What an index of so many ``passages`` takes on a ``machine``: bytes, seconds, and dollars.
+    """What an index of ``passages`` passages takes on a ``machine``: bytes, seconds, and dollars.
 
-    ``disk`` is one state of the index, ``room`` what the disk must have for an update that writes all texts beside it.
-    ``memory`` is what a search holds, ``warm`` what each reads of the disk, which should fit into memory beside that;
-    ``machines`` are as many as have room for both. ``encode`` and ``write`` are seconds of a core, ``build`` those of the
-    machine; ``search`` and ``update`` are those of one question, and of one changed document.
+    ``disk`` is one state of the index, ``room`` the disk space for an update that writes all texts next to it.
+    ``memory`` is what a search allocates, ``warm`` what every search reads from disk, which should fit into memory as
+    well. ``machines`` is the number of machines whose memory holds both. ``encode`` and ``write`` are core seconds,
+    ``build`` seconds of the machine; ``search`` and ``update`` are seconds for one question and one changed document.
     """
 
     passages: int
@@ -149,7 +150,7 @@ class Plan:
 
 
 def plan(passages: int, machine: Machine, costs: Costs = MEASURED) -> Plan:
-    """Foretell what an index of so many passages takes.
+    """Estimate what an index of this many passages takes.
 
     Examples:
         >>> plan(1_000_000, parse_machine("16c64g")).machines
@@ -179,9 +180,9 @@ def plan(passages: int, machine: Machine, costs: Costs = MEASURED) -> Plan:
 
 
 def costs_of(folder: str | Path) -> tuple[int, Costs]:
-    """The number of passages of an index, and the measured costs with what a passage takes there on the disk.
+    """Return the number of passages of an index, and the measured costs adjusted to its size on disk per passage.
 
-    Longer passages take longer to encode. Fewer than ``FEWEST_TO_TELL`` tell nothing, and the costs are the measured ones.
+    Longer passages take longer to encode. With fewer than ``FEWEST_TO_TELL``, the costs are the measured ones unchanged.
     Raises IndexStateError if there is no index.
     """
     generation = require_generation(as_index_folder(folder))

@@ -1,4 +1,4 @@
-"""Change the encoder of an index, for which all passages are encoded anew, or what was fitted for it; documents stay."""
+"""Changes an index's encoder, which encodes all passages again, or what was fitted for it; the documents stay."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def change_encoder(
     progress: Progress = no_progress,
     encoded: Path | None = None,
 ) -> int:
-    """Encode all passages of an index by another encoder, and publish them at once; returns how many passages there are.
+    """Encode all passages of an index with another encoder and publish them at once; return the number of passages.
 
-    Searches use the old vectors until then. Interrupted, it resumes when it is called again with the same model. Passages
-    stay cut as they are, into pieces that the old encoder could read, and as many dimensions of the vectors are kept. A
-    ``model`` in the index's folder may be named by its path in it: the two can then be moved together. What another index,
-    ``encoded``, has of the passages by this model is taken from there. Raises IndexStateError if there is no index, or if it
-    is damaged or being written; ModelError for a model that cannot be loaded.
+    Searches use the old vectors until then. After an interruption, call it again with the same model to resume. Passages
+    keep their boundaries, which suit the old encoder, and vectors keep their number of dimensions. A ``model`` inside the
+    index's folder may be given by its relative path, so that both can be moved together. Encodings by this model are reused
+    from another index, ``encoded``. Raises IndexStateError if there is no index, or if it is damaged or being written;
+    ModelError for a model that cannot be loaded.
     """
     folder = as_index_folder(folder)
     choice(device, DEVICES, "device")
@@ -85,7 +85,7 @@ def change_encoder(
 def _encode_draft(
     database: sqlite3.Connection, draft: Path, encoder: Encoder, model: str, encodings: Encodings, progress: Progress
 ) -> int:
-    """Complete a draft that has the documents: settings and search files."""
+    """Complete a draft that has the documents, adding settings and search files."""
     rows = database.execute("SELECT MIN(id), encoding FROM passages GROUP BY encoding ORDER BY MIN(id)").fetchall()
     missing = [row for row in rows if row[1] not in encodings]
     with show(progress, "encoding passages", len(rows)) as advance:
@@ -99,7 +99,7 @@ def _encode_draft(
 
 
 def publish_fitted(folder: Path, change: Callable[[IndexFitted], IndexFitted]) -> None:
-    """Publish a generation that differs in what was fitted for the index: ``change`` gets what was, and returns what is.
+    """Publish a generation that differs in what was fitted for the index: ``change`` maps the old value to the new one.
 
     Raises IndexStateError if there is no index, or if it is damaged or being written.
     """
@@ -123,8 +123,10 @@ def publish_fitted(folder: Path, change: Callable[[IndexFitted], IndexFitted]) -
 
 
 def undo_fit(index: str | Path) -> bool:
-    """Take out what was fitted on an index, so that the weights and probabilities of its models count again; whether there
-    was anything. Raises IndexStateError if there is no index, or if it is being written."""
+    """Remove what was fitted on an index, so that the weights and probabilities of its models apply again.
+
+    Returns whether there was anything. Raises IndexStateError if there is no index, or if it is being written.
+    """
     folder = as_path(index, "an index's folder")
     generation = require_generation(folder)
     if read_index_fitted(generation / FITTED) == IndexFitted():
@@ -134,9 +136,9 @@ def undo_fit(index: str | Path) -> bool:
 
 
 def copy_generation(folder: Path, out: Path) -> None:
-    """Make an index in ``out`` of the newest generation of another, which then stays as it is, or tries another encoder.
+    """Make an index in ``out`` from the newest generation of another one, to keep that state or to try another encoder.
 
-    What is in ``out`` is replaced, at once. The two share the search files, and the mode of their folders; what a server
+    The contents of ``out`` are replaced atomically. Both share the search files and the mode of their folders; what a server
     holds is fetched.
     """
     copy = out.with_name(f"{out.name}.new")
@@ -152,7 +154,7 @@ def copy_generation(folder: Path, out: Path) -> None:
         target.mkdir(parents=True)
         shutil.copymode(folder, copy)
         with closing(begin_draft(generation, target)) as database, store.transaction(database):
-            model = store.read_setting(database, "model")  # where it is, said from the other folder
+            model = store.read_setting(database, "model")  # its location relative to the other folder
             store.write_setting(database, "model", store.model_place(folder.absolute(), model))
         write_manifest(target, {**link_search_files(generation, target), **shared_documents(generation, target)})
         remove(out)

@@ -1,7 +1,7 @@
-"""Make an index by many processes or machines: a task of Ray indexes a shard, and the shards are merged.
+"""Builds an index with many processes or machines: each Ray task indexes a shard, and the shards are merged.
 
-A shard is an ordinary index, of some of the files. What it has published is there when the work begins again, under the same
-name: tasks can be killed, and so can the process that started them.
+A shard is an ordinary index of some of the files. Its published state is reused when work restarts under the same name, so
+tasks, and the process that started them, can be killed.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from oreqa.index.store import Settings
 from oreqa.progress import Progress, no_progress, show
 
 LOCAL = "local"
-"""Instead of a cluster's address: processes on this machine."""
+"""Replaces a cluster's address: processes on this machine."""
 
 SHARDS_A_CORE = 4
-"""So many shards that cores end at about the same time, and a killed task loses little."""
+"""Shards per core: enough that cores finish at about the same time, and that a killed task loses little."""
 
 _FILES = "files.json"
 
 _PATIENCE = 10
-"""Seconds in which a cluster must answer."""
+"""Seconds in which a cluster must respond."""
 
 
 def index_on_cluster(
@@ -52,15 +52,15 @@ def index_on_cluster(
     shards: int | None = None,
     progress: Progress = no_progress,
 ) -> MergeReport | None:
-    """Make a new index of the documents of files and folders by tasks of a Ray cluster, at an ``address`` or ``local``.
+    """Create an index of the documents in files and folders with tasks of a Ray cluster, at an ``address`` or ``local``.
 
-    Its machines must see the files and the index's folder under the same paths. Each of the ``shards``, of about as many
-    bytes, is indexed by a task, in ``FOLDER.shards``; they are then merged. Files that could not be read are left out, and
-    ``index_files`` says of which, as for its other arguments. Interrupted, it can be called again with the same arguments:
-    shards that were finished are not made again. An index that exists stays as it is, and None is returned.
+    Its machines must see the files and the index's folder under the same paths. The files are divided into ``shards`` of
+    similar size in bytes, each indexed by a task in ``FOLDER.shards``, and then merged. ``index_files`` documents the
+    other arguments and which files are skipped as unreadable. After an interruption, call it again with the same
+    arguments: finished shards are reused. An existing index is left unchanged, and None is returned.
 
-    Raises InputError if Ray is not installed or cannot be reached, IndexStateError if what is left of another run is there,
-    and what ``index_files`` and ``merge_indexes`` raise.
+    Raises InputError if Ray is not installed or not reachable, IndexStateError if leftovers of a different run exist, and
+    whatever ``index_files`` and ``merge_indexes`` raise.
     """
     folder, paths = as_index_folder(folder), as_paths(paths)
     work = folder.with_name(f"{folder.name}.shards")
@@ -82,18 +82,18 @@ def index_on_cluster(
 
 @contextmanager
 def _ray(address: str) -> Iterator[Any]:
-    """Ray, connected to a cluster or begun on this machine. It sends no statistics of its use."""
+    """Yield Ray, connected to a cluster or started on this machine. It sends no usage statistics."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         ray = import_module("ray")
     except ImportError:
         raise InputError("--cluster needs Ray, which is not installed: pip install 'oreqa[cluster]'") from None
     _check_address(address)
-    here = {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}  # nobody else may give it work
+    here = {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}  # nobody else may submit work to it
     options: dict[str, Any] = {"address": address} if address != LOCAL else here
     try:
         ray.init(**options, log_to_driver=False, logging_level="ERROR")
-    except Exception as error:  # a plain one where it takes too long to start, as on a machine that is busy
+    except Exception as error:  # a plain Exception if it takes too long to start, as on a busy machine
         what = "cannot be started on this machine" if address == LOCAL else "cannot be reached there"
         reason = str(error).partition("\n")[0]
         raise InputError(f"--cluster {address}: Ray {what} ({reason})") from error
@@ -104,7 +104,7 @@ def _ray(address: str) -> Iterator[Any]:
 
 
 def _check_address(address: str) -> None:
-    """Raise InputError if nobody listens there: Ray itself waits for minutes."""
+    """Raise InputError if nothing listens there: Ray itself waits for minutes."""
     place = urlsplit(address if "://" in address else f"//{address}")
     try:
         if place.port is not None:
@@ -114,7 +114,7 @@ def _check_address(address: str) -> None:
 
 
 def _parts(work: Path, paths: Sequence[Path], patterns: Sequence[Sequence[str]], count: int) -> list[list[str]]:
-    """The files of each shard, which are those of an interrupted run if there was one."""
+    """Return the files of each shard, reusing the division of an interrupted run."""
     wanted = {"paths": [str(path.absolute()) for path in paths], "patterns": [list(each) for each in patterns]}
     if (work / _FILES).is_file():
         noted = read_json(work / _FILES)
@@ -134,18 +134,18 @@ def _parts(work: Path, paths: Sequence[Path], patterns: Sequence[Sequence[str]],
 def _size(file: Path) -> int:
     try:
         return file.stat().st_size
-    except OSError:  # its reader will say why
+    except OSError:  # its reader will report the error
         return 0
 
 
 def split_evenly(files: Sequence[Path], sizes: Sequence[int], count: int) -> list[list[Path]]:
-    """Files in their order, in at most ``count`` parts of about as many bytes, none of them empty.
+    """Divide files, in order, into at most ``count`` non-empty parts of about equal bytes.
 
     Examples:
         >>> [len(part) for part in split_evenly([Path("a"), Path("b"), Path("c"), Path("d")], [9, 1, 1, 1], 2)]
         [1, 3]
     """
-    total = sum(sizes) + len(sizes)  # an empty file counts as well
+    total = sum(sizes) + len(sizes)  # an empty file counts, too
     parts: dict[int, list[Path]] = {}
     for file, size, end in zip(files, sizes, accumulate(size + 1 for size in sizes), strict=True):
         middle = end - (size + 1) / 2
@@ -161,7 +161,7 @@ def _index_parts(
     fields: Fields | None,
     progress: Progress,
 ) -> None:
-    """Index every shard by a task, and wait for all of them. Ray starts a task again whose process was killed."""
+    """Index every shard in a task and wait for all of them. Ray restarts a task whose process was killed."""
     task = ray.remote(num_cpus=1, max_retries=-1)(index_shard)
     places = [str((work / f"{number:05}").absolute()) for number in range(len(parts))]
     waiting = [
@@ -177,7 +177,7 @@ def _index_parts(
 
 
 def index_shard(place: str, files: list[str], settings: dict[str, Any] | None, fields: dict[str, Any] | None) -> str:
-    """Index some files, in a task. Returns the line of an error, empty if there is none: also where no file can be read."""
+    """Index some files in a task. Returns an error line, or an empty string, also if no file can be read."""
     try:
         index_files(
             place,

@@ -14,14 +14,14 @@ ITERATIONS = 25
 """Iterations of k-means."""
 
 DRAWN_OF_CLUSTER = 4
-"""Passages that are drawn of a cluster, on average."""
+"""Passages drawn from a cluster, on average."""
 
 POINTS = 256
-"""Vectors of a cluster that its centre is fitted to, at most, where nothing else is named."""
+"""The most vectors of a cluster that its centre is fitted to, by default."""
 
 
 def _fit_alone() -> None:
-    """A forked process lacks the threads that FAISS's OpenMP would wait for."""
+    """Keep FAISS from using OpenMP in a forked process, which lacks the threads it would wait for."""
     if "faiss" in sys.modules:
         sys.modules["faiss"].omp_set_num_threads(1)
 
@@ -31,10 +31,10 @@ if hasattr(os, "register_at_fork"):
 
 
 def k_means(vectors: Floats, clusters: int, points: int, seed: int) -> Ints:
-    """The number of each vector's cluster, ``[vectors]``, by Euclidean distance.
+    """Return each vector's cluster number, ``[vectors]``, by Euclidean distance.
 
-    There are at most ``clusters`` of them, fitted to at most ``points`` vectors each, drawn by ``seed``. Where there are no
-    more vectors than clusters, each vector is a cluster.
+    At most ``clusters`` clusters are fitted, each to at most ``points`` vectors drawn by ``seed``. If there are no more
+    vectors than clusters, each vector is a cluster.
     """
     if len(vectors) <= clusters:
         return np.arange(len(vectors), dtype=np.int32)
@@ -53,10 +53,10 @@ def k_means(vectors: Floats, clusters: int, points: int, seed: int) -> Ints:
 
 
 def draw_across_clusters(vectors: Floats, count: int, seed: int) -> list[int]:
-    """The rising numbers of ``count`` vectors, drawn by ``seed`` from all clusters alike (Chandradevan et al. 2024).
+    """Return ``count`` vector numbers, rising, drawn by ``seed`` evenly from all clusters (Chandradevan et al. 2024).
 
-    Of each cluster one vector is drawn, then of each a second, and so on: a subject is asked about as often as another,
-    however many passages there are on it. All vectors are drawn if there are no more than ``count``.
+    One vector is drawn from each cluster, then a second from each, and so on, so that every subject is drawn equally often,
+    however many passages it has. If there are no more than ``count`` vectors, all are drawn.
     """
     if count >= len(vectors):
         return list(range(len(vectors)))

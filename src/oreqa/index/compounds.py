@@ -1,7 +1,7 @@
-"""Compounds: a word that two words of the index are written together in counts as these two words, too.
+"""Splits compounds: a word composed of two words of the index also counts as these two words.
 
-A word is split where the geometric mean of the numbers of passages that hold its parts is the greatest, if that is greater
-than the number of those that hold the word itself (Koehn & Knight 2003). Words are stems throughout.
+A word is split where the geometric mean of the numbers of passages containing its parts is greatest, provided that it
+exceeds the number of those containing the word itself (Koehn & Knight 2003). Words are stems throughout.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from functools import cache
 from oreqa.index.lexical import words
 
 COMPOUNDING = frozenset({"de"})
-"""Languages whose compounds are split, by ISO 639-1 code: those in which the gain was measured."""
+"""Languages whose compounds are split, by ISO 639-1 code: those with a measured gain."""
 
 _LINKS = ("", "s", "es", "n", "en", "er", "e")
-"""What may stand between the parts."""
+"""Linking elements between the parts."""
 
 _PART, _LONGEST, _PASSAGES = 4, 80, 2
-"""The fewest letters of a part, the most of a compound, and the fewest passages that hold a part."""
+"""The shortest part, the longest compound, in letters, and the fewest passages that contain a part."""
 
 
 def possible_parts(word: str) -> Iterator[tuple[str, str]]:
@@ -32,12 +32,12 @@ def possible_parts(word: str) -> Iterator[tuple[str, str]]:
 
 
 def _forms(part: str, language: str) -> tuple[str, str]:
-    """A part as it is written in a compound, and its stem."""
+    """Return a part as written in a compound, and its stem."""
     return part, next(iter(words(part, language)), part)
 
 
 def split_compound(word: str, passages_with: Mapping[str, int], language: str) -> tuple[str, str] | None:
-    """The two words of the index that a word is made of, by the number of passages with each; None for other words.
+    """Return the two words of the index that a word is composed of, by the passages with each; None for other words.
 
     Examples:
         >>> split_compound("paketverwaltung", {"paket": 9, "verwalt": 4, "paketverwaltung": 1}, "de")
@@ -58,13 +58,13 @@ def split_compound(word: str, passages_with: Mapping[str, int], language: str) -
 
 
 def vocabulary_parts(passages_with: Mapping[str, int], language: str) -> dict[str, tuple[str, str]]:
-    """The two words that each compound is made of, of words with the number of passages that hold each."""
+    """Return the two parts of each compound, among words with the number of passages containing each."""
     splits = ((word, split_compound(word, passages_with, language)) for word in passages_with)
     return {word: parts for word, parts in splits if parts}
 
 
 def forms_to_count(stems: Iterable[str], language: str) -> set[str]:
-    """All words whose numbers of passages ``split_compound`` may ask for."""
+    """Return all words whose passage counts ``split_compound`` may look up."""
     asked = list(stems)
     parts = {part for stem in asked for pair in possible_parts(stem) for part in pair}
     return {*asked, *(form for part in parts for form in _forms(part, language))}

@@ -1,4 +1,4 @@
-"""Copy an index, or move it to another engine; nothing is encoded again."""
+"""Copies an index, or moves it to another engine, without encoding anything again."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from oreqa.index.store import model_place, open_documents, read_settings, transa
 from oreqa.progress import Advance, Progress, no_progress, show
 
 _AT_ONCE = 20_000
-"""Passages that are fetched from a server at a time, and make a segment."""
+"""Passages fetched from a server at a time, which form a segment."""
 
 
 def copy_index(
@@ -45,14 +45,15 @@ def copy_index(
     with_marks: bool = True,
     progress: Progress = no_progress,
 ) -> int:
-    """Make an index in the folder ``new`` that is the one in ``folder``; returns how many passages it has.
+    """Copy the index in ``folder`` to the folder ``new``; return the number of its passages.
 
-    Its vectors and words go to the ``engine``, as ``milvus:http://HOST:PORT``, or else into its folder, where they share the
-    files of another one there by hard links. Nothing is encoded again. What was fitted for the index, a model that lies in
-    its folder and, unless ``with_marks`` is false, people's marks go along. Interrupted, it has made nothing.
+    Its vectors and words go to the ``engine``, e.g. ``milvus:http://HOST:PORT``; by default they go to the new folder,
+    sharing the files of the old one by hard links if it has them. Nothing is encoded again. The copy includes what was
+    fitted for the index, a model in its folder and, unless ``with_marks`` is false, people's marks. An interrupted copy
+    leaves nothing behind.
 
-    Raises IndexStateError if there is no index, if it is damaged or updated meanwhile, or for a server that fails;
-    InputError for a folder that is not empty.
+    Raises IndexStateError if there is no index, if it is damaged or updated meanwhile, or if a server fails; InputError for
+    a folder that is not empty.
 
     Examples:
         >>> copy_index("kb", "copy-of-kb")
@@ -96,7 +97,7 @@ def copy_index(
 
 
 def _write(generation: Path, draft: Path, held: MilvusEngine | None, engine: str | None, advance: Advance) -> None:
-    """Write a draft whose passages are those of a generation, from its segments or the server that has them."""
+    """Write a draft with the passages of a generation, from its segments or the server that holds them."""
     with closing(begin_draft(generation, draft)) as database:
         with transaction(database):
             database.execute("DELETE FROM main.settings WHERE key = 'engine'")
@@ -122,7 +123,7 @@ def _write(generation: Path, draft: Path, held: MilvusEngine | None, engine: str
 
 
 def _counted(segments: Iterator[Segment], wanted: int, generation: Path, advance: Advance) -> Iterator[Segment]:
-    """Segments as they are read. Raises IndexStateError if they do not have all passages."""
+    """Yield segments, counting their passages. Raises IndexStateError if some are missing."""
     passages = 0
     for segment in segments:
         yield segment

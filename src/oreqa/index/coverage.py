@@ -21,7 +21,7 @@ ENOUGH = 0.8
 """The share of a page's words that must be extracted to give no warning."""
 
 FEWEST_WORDS = 20
-"""The fewest words by which the language of a document is told."""
+"""The fewest words from which a document's language is detected."""
 
 _MIN_WORDS = 20
 """Pages with fewer words give no warning."""
@@ -64,11 +64,11 @@ class Report:
     gone: int = 0
     """Documents that are no longer in their source and were kept; ``prune`` would remove them."""
     files: int = 0
-    """Files that hold the added, changed and unchanged documents; one holds many, as a table, a mailbox or an archive."""
+    """Files that contain the added, changed and unchanged documents; a table, mailbox or archive contains many."""
     passages: int = 0
     """Passages in the whole index."""
     encoded: int = 0
-    """Passages that the model encoded; the vectors of the others were there."""
+    """Passages that the model encoded; the vectors of the others were reused."""
     unknown: dict[str, int] = field(default_factory=dict)
     """Files that no reader supports, counted by file extension."""
     examples: dict[str, str] = field(default_factory=dict)
@@ -90,7 +90,7 @@ class Report:
         self.examples = {kind: str(path) for kind, path in examples.items()}
 
     def read(self, document: Document) -> None:
-        """Count a document's words, and its language, which a title or a row of a table does not tell."""
+        """Count a document's words and language, which a title or a table row is too short to tell."""
         self.words.add(document.pages)
         if code := foreign_language(document.text, FEWEST_WORDS):
             self.languages[LANGUAGES[code]] = self.languages.get(LANGUAGES[code], 0) + 1
@@ -176,8 +176,10 @@ _COLUMNS = ("document", "page", "words", "read", "left out", "share read", "reas
 
 
 def need_report(path: Path, index: Path) -> None:
-    """Check a file that ``write_coverage`` will write. Raises InputError if it cannot be written, is no earlier report, or
-    lies among the files of the index."""
+    """Check a file that ``write_coverage`` will write.
+
+    Raises InputError if it cannot be written, exists but is no earlier report, or lies among the files of the index.
+    """
     need_writable(path, f"--report {path}")
     if path.resolve().is_relative_to(index.resolve()):
         raise InputError(f"--report {path}: it lies in the index's folder; name a file elsewhere")
@@ -188,7 +190,7 @@ def need_report(path: Path, index: Path) -> None:
 def write_coverage(path: Path, rows: Iterable[PageRow], skipped: Iterable[str] = ()) -> None:
     """Write a CSV file with one line per page: words in the source, extracted, left out, and why.
 
-    Each entry of ``skipped``, as "FILE: reason", gets a line without counts.
+    Each entry of ``skipped``, of the form "FILE: reason", gets a line without counts.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -1,4 +1,4 @@
-"""The current generation as a writer finds it, and the checks and the lock before writing."""
+"""The current generation as a writer sees it, and the checks and the lock before writing."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class CurrentState:
     """The current generation's folder and contents; the defaults are those of an index that has no generation yet.
 
     ``fingerprint`` identifies the model, ``quality`` is that of answers, ``passages`` their number, and ``damaged`` names
-    the search files whose checksums no longer match. Documents and sources are asked for as an update comes to them.
+    the search files whose checksums do not match. Documents and sources are queried as an update reaches them.
     """
 
     generation: Path | None = None
@@ -68,32 +68,32 @@ class CurrentState:
             self._database.close()
 
     def document(self, key: str) -> DocumentRow | None:
-        """The document with a key."""
+        """Return the document with a key."""
         return next(self._rows("id IN (SELECT id FROM keys WHERE key = ?)", key), None)
 
     def numbered(self, ids: Iterable[int]) -> list[DocumentRow]:
-        """Documents by their ids."""
+        """Return documents by their ids."""
         return [row for number in sorted(ids) for row in self._rows("id = ?", number)]
 
     def of_source(self, source: str) -> list[DocumentRow]:
-        """The documents that were read from a source."""
+        """Return the documents read from a source."""
         return list(self._rows("source = ?", source))
 
     def revision(self, source: str) -> str | None:
-        """The revision that a source was last read with; None if it is read again, or was not read."""
+        """Return the revision at which a source was last read; None if it was never read or must be read again."""
         rows = self._select("SELECT revision FROM sources WHERE path = ?", source)
         return next((str(revision) for (revision,) in rows), None)
 
     def sources(self) -> set[str]:
-        """The sources that have documents."""
+        """Return the sources that have documents."""
         return {str(source) for (source,) in self._select("SELECT DISTINCT source FROM documents")}
 
     def all_sources(self) -> set[str]:
-        """Those, and the ones that were read and have none."""
+        """Return all sources that were read, including those without documents."""
         return self.sources().union(str(path) for (path,) in self._select("SELECT path FROM sources"))
 
     def is_taken(self, name: str, revision: str) -> bool:
-        """Return whether ``name`` is the key of a document, or a source, that was read with another revision than this."""
+        """Return whether ``name`` is a document key, or a source, that was read with a different revision."""
         row = self.document(name)
         if row is not None and row.source != name:
             return True
@@ -124,8 +124,8 @@ class Pending:
 class SourceChanges:
     """The documents that this update has read from one source.
 
-    ``keys`` are the documents seen in it, ``replaced`` the rows of those that changed, ``returned`` those that were gone
-    and are back; ``inserted`` are the new rows in the draft, ``added`` counts the documents that are new to the index.
+    ``keys`` are the documents seen in it, ``replaced`` the rows of those that changed, ``returned`` those that had been gone
+    and are back; ``inserted`` are the new rows in the draft, ``added`` counts the documents new to the index.
     """
 
     keys: set[str] = field(default_factory=set)
@@ -135,17 +135,17 @@ class SourceChanges:
     added: int = 0
 
     def count(self, report: Report) -> None:
-        """Add the numbers of documents to a report."""
+        """Add the document counts to a report."""
         report.added += self.added
         report.changed += len(self.replaced)
         report.unchanged += len(self.keys) - self.added - len(self.replaced)
 
 
 def read_current_state(folder: Path, settings: Settings, holds: Holds) -> CurrentState:
-    """Read what an index holds.
+    """Read what an index contains.
 
     Raises IndexStateError if the documents are damaged, if the index was built with other settings than ``settings``
-    (``quality`` may differ), or if it does not hold what ``holds`` says.
+    (``quality`` may differ), or if its contents are not of the kind ``holds``.
     """
     generation = newest_generation(folder)
     if generation is None:
@@ -188,7 +188,7 @@ def existing_settings(folder: Path) -> Settings | None:
 
 
 def existing_prompts(folder: Path) -> Prompts:
-    """Return the prompts that an index was made with."""
+    """Return the prompts that an index was built with."""
     return Prompts() if newest_generation(folder) is None else _read(folder, store.recorded_prompts)
 
 
@@ -203,8 +203,8 @@ def _read(folder: Path, read: Callable[[sqlite3.Connection], T]) -> T:
 def chosen_settings(folder: Path, settings: Settings | None, model: str | Path | None) -> Settings:
     """Return the ``settings`` for an update, or those of the existing index, or the defaults; ``model`` replaces theirs.
 
-    A model of the Hub that is named without a revision is the commit that the existing index was made with. Raises
-    InputError for settings of another type, and a model that is named twice.
+    A Hub model named without a revision means the commit that the existing index was built with. Raises InputError for
+    settings of another type, and if the model is named twice.
     """
     if settings is not None and not isinstance(settings, Settings):
         raise InputError(f"settings are Settings(...), not {kind_of(settings)}; a model is named by model=")
@@ -221,11 +221,10 @@ def chosen_settings(folder: Path, settings: Settings | None, model: str | Path |
 
 @contextmanager
 def write_lock(folder: Path, doing: str = "writing this index", mode: int = 0o777) -> Iterator[None]:
-    """Create the folder, with this mode less the umask, and hold its lock. A new folder in which nothing was written goes
-    again if the block fails.
+    """Create the folder, with this mode less the umask, and hold its lock.
 
-    Raises IndexStateError, which says what the other is ``doing``, if another process holds it, InputError if it cannot be
-    created.
+    A new folder in which nothing was written is removed if the block fails. Raises IndexStateError, with what the other is
+    ``doing``, if another process holds the lock, and InputError if the folder cannot be created.
     """
     is_new = not folder.exists()
     try:
@@ -242,7 +241,7 @@ def write_lock(folder: Path, doing: str = "writing this index", mode: int = 0o77
         try:
             yield
         except BaseException:
-            with suppress(OSError):  # the folder is gone, another process has come, or the system keeps locked files
+            with suppress(OSError):  # the folder is gone, another process has taken it, or the system keeps locked files
                 if is_new and [file.name for file in folder.iterdir()] == ["lock"]:
                     (folder / "lock").unlink()
                     folder.rmdir()
@@ -251,11 +250,11 @@ def write_lock(folder: Path, doing: str = "writing this index", mode: int = 0o77
 
 @contextmanager
 def name_write_errors(folder: Path) -> Iterator[None]:
-    """Turn a full or read-only disk into a one-line IndexStateError. Errors in documents are caught before they get here."""
+    """Turn a full or read-only disk into a one-line IndexStateError. Errors in documents are caught earlier."""
     try:
         yield
     except store.SQLITE_ERRORS as error:
-        if store.is_damage(error):  # what was sound at the start
+        if store.is_damage(error):  # what was intact at the start
             reason = f"a file was damaged during this update ({describe(error)})"
             raise IndexStateError(f"{folder}: {reason}; run the command again") from error
         raise IndexStateError(_write_failure(folder, str(error))) from error
@@ -274,7 +273,7 @@ def _write_failure(folder: Path, reason: str) -> str:
 def check_empty(folder: Path, allowed: Iterable[str] = ()) -> None:
     """Check that a new index's folder is empty or does not exist; raises InputError or IndexStateError otherwise.
 
-    An update that was interrupted may have left what is ``allowed`` there.
+    The names in ``allowed`` may remain there from an interrupted update.
     """
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder}: it is a file; an index is a folder")

@@ -1,4 +1,4 @@
-"""The rows of documents, their passages and sentences: written by an update, read by searches and by name."""
+"""The rows of documents, their passages and sentences: written by updates, read by searches and by name."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from oreqa.paths import full_path
 def insert_document(
     draft: sqlite3.Connection, document: Document, source: str, content: bytes, passages: list[Passage], hashes: list[bytes]
 ) -> int:
-    """Write a document and its passages, each with the hash of its encoding; returns the document's id."""
+    """Write a document and its passages, each with the hash of its encoding; return the document's id."""
     fields = json.dumps(dict(document.fields), ensure_ascii=False)
     row = draft.execute(
         "INSERT INTO main.documents(key, source, title, fields, hash) VALUES (?, ?, ?, ?, ?)",
@@ -52,7 +52,7 @@ def insert_document(
 
 
 def document_hash(document: Document, passages: Iterable[Passage] | None) -> bytes:
-    """A hash of all that decides what the index holds of a document, the boundaries of given passages included."""
+    """Return a hash of everything that determines a document's index content, including passages if passed."""
     boundaries = None
     if passages is not None:
         boundaries = [[p.start, p.heading, p.text, [[s.start, s.end] for s in p.sentences]] for p in passages]
@@ -70,9 +70,9 @@ def document_hash(document: Document, passages: Iterable[Passage] | None) -> byt
 
 
 def field_filter(where: Conditions) -> tuple[str, list[str]]:
-    """SQL condition on documents that have one of its values in every field, and its parameters.
+    """Return the SQL condition, with its parameters, for documents that have one of the values in every field.
 
-    ``title`` and ``path`` are fields of every document, and ``document_id``, beside a column of that name.
+    ``title`` and ``path`` are fields of every document, and so is ``document_id`` unless there is a column of that name.
     """
     parts: list[str] = ["1"]
     parameters: list[str] = []
@@ -99,7 +99,7 @@ def field_filter(where: Conditions) -> tuple[str, list[str]]:
 
 
 def _check_condition(name: str, value: str) -> None:
-    """Raise InputError for a condition that SQLite cannot take."""
+    """Raise InputError for a condition that SQLite cannot handle."""
     if len(name) + len(value) > _LONGEST_CONDITION:
         raise InputError(f"a condition has {len(name) + len(value):,} characters; it may have {_LONGEST_CONDITION:,}")
     if not f"{name}{value}".isprintable() and not _is_utf8(f"{name}{value}"):
@@ -132,7 +132,7 @@ def _is_utf8(text: str) -> bool:
 
 
 def fields_of(text: str) -> dict[str, str]:
-    """A document's fields from their column."""
+    """Return a document's fields from their column."""
     return {str(k): str(v) for k, v in json.loads(text).items()}
 
 
@@ -145,7 +145,7 @@ def _places_of(text: str) -> tuple[Place, ...]:
 
 
 def stored_passages(database: sqlite3.Connection, ids: Iterable[int]) -> dict[int, tuple[Passage, dict[int, Sentence]]]:
-    """Passages by their ids, each with its sentences by theirs."""
+    """Return passages by id, each with its sentences by id."""
     passages = {}
     for batch in chunks(sorted(ids), 500):
         marks = ",".join("?" * len(batch))
@@ -178,8 +178,10 @@ def stored_passages(database: sqlite3.Connection, ids: Iterable[int]) -> dict[in
 def stored_beginning(
     select: Callable[[str, Sequence[object]], list[tuple[Any, ...]]], passage_id: int, characters: int
 ) -> tuple[str, str]:
-    """The source of the document that a passage belongs to, and the text of its passages up to so many ``characters``.
-    ``select`` is that of a snapshot."""
+    """Return the source of a passage's document, and its text from the beginning, up to ``characters`` characters.
+
+    ``select`` is that of a snapshot.
+    """
     ((source, document),) = select(
         "SELECT source, d.id FROM passages JOIN documents AS d ON d.id = document WHERE passages.id = ?", (passage_id,)
     )
@@ -188,13 +190,16 @@ def stored_beginning(
 
 
 def stored_layout(select: Callable[[str, Sequence[object]], list[tuple[Any, ...]]], document: int) -> bytes:
-    """Where the text of a PDF stands on its pages, packed; empty for others. ``select`` is that of a snapshot."""
+    """Return the packed positions of a PDF's text on its pages; empty for other formats.
+
+    ``select`` is that of a snapshot.
+    """
     rows = select("SELECT packed FROM layouts WHERE document = ?", (document,))
     return bytes(rows[0][0]) if rows else b""
 
 
 def stored_state(select: Callable[[str, Sequence[object]], list[tuple[Any, ...]]], key: str) -> tuple[str, State]:
-    """The source of a document, and whether that is still as it was indexed. ``select`` is that of a snapshot."""
+    """Return a document's source, and whether that has changed since indexing. ``select`` is that of a snapshot."""
     query = "SELECT source, gone, (SELECT revision FROM sources WHERE path = source) FROM documents WHERE key = ?"
     for source, gone, revision in select(query, (key,)):
         return source, "gone" if gone else file_state(source, revision)
@@ -202,10 +207,10 @@ def stored_state(select: Callable[[str, Sequence[object]], list[tuple[Any, ...]]
 
 
 _FIRST_PASSAGES = 10
-"""Passages of a document's beginning that are read, at most."""
+"""The most passages read from a document's beginning."""
 
 _LISTED = 5
-"""How many documents an error message lists at most."""
+"""The most documents that an error message lists."""
 
 _SELECT, _IN_ORDER = "SELECT id, key, source FROM documents", "ORDER BY length(key), key"
 """By length first: a table's second row comes before its tenth."""
@@ -218,8 +223,8 @@ def read_document(folder: Path, name: str) -> list[Passage]:
     """Return the passages of one document, in order. Loads neither a model nor vectors.
 
     ``name`` is the document's key, a path to it, the last components of either, or its title; a location after it, as in
-    ``notes.md:12``, is ignored. Raises InputError if no document or more than one has this name, IndexStateError if the
-    index cannot be read.
+    ``notes.md:12``, is ignored. Raises InputError unless exactly one document has this name, IndexStateError if the index
+    cannot be read.
     """
     return with_newest(folder, lambda generation: _read(generation, name))
 
@@ -238,10 +243,10 @@ def _read(generation: Path, name: str) -> list[Passage]:
 
 
 def find_documents(database: sqlite3.Connection, name: str, whole_files: bool = False) -> list[int]:
-    """Return the id of the document with this name: as it is, else with a location at its end removed.
+    """Return the ids of the documents with this name: as is, else with a location at its end removed.
 
-    With ``whole_files`` the name of a file of many, as a table or an archive, means all of them, and that of a folder all in
-    it. Raises InputError if no document has this name, or several do.
+    With ``whole_files``, the name of a file of many documents, such as a table or an archive, means all of them, and that of
+    a folder all in it. Raises InputError if no document has this name, or several do.
     """
     without_location = [name[: mark.start()] for mark in _LOCATION.finditer(name)]
     for candidate in (name, *reversed(without_location)):
@@ -267,7 +272,7 @@ def find_documents(database: sqlite3.Connection, name: str, whole_files: bool = 
 
 
 def _in_folder(database: sqlite3.Connection, name: str) -> list[int]:
-    """The ids of the documents in a folder; none if this names no folder of theirs."""
+    """Return the ids of the documents in a folder; empty if the name is no folder of theirs."""
     condition, values = path_filter([re.sub(r"[*?\\]", r"\\\g<0>", _absolute(name))])
     return [int(number) for (number,) in database.execute(f"SELECT id FROM documents WHERE {condition}", values)]
 
@@ -277,7 +282,7 @@ def _absolute(name: str) -> str:
     path, mark, row = name.partition("#")
     try:
         return str(full_path(Path(path).expanduser())) + mark + row if path else name
-    except (RuntimeError, InputError):  # the home of a user who does not exist; a working folder that is gone
+    except (RuntimeError, InputError):  # the home of a user who does not exist; a working directory that is gone
         return name
 
 
@@ -288,7 +293,7 @@ def _suggestions(database: sqlite3.Connection, name: str) -> str:
 
 
 def similar_documents(select: Callable[[str], Iterable[tuple[Any, ...]]], name: str) -> list[str]:
-    """Return the keys of documents whose file's name holds a ``name``, or is spelt like it. ``select`` is a snapshot's."""
+    """Return the keys of documents whose file name contains ``name`` or resembles it. ``select`` is a snapshot's."""
     keys = {key.rpartition("/")[2].lower(): key for (key,) in select("SELECT key FROM documents LIMIT 20000")}
     wanted = name.rpartition("/")[2].lower()
     similar = [keys[short] for short in keys if wanted and wanted in short]

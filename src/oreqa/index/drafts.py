@@ -1,7 +1,7 @@
-"""Drafts of documents: the changes of one update beside what is shared with the generation before, or all written whole.
+"""Drafts of documents: either the changes of one update next to shared documents, or everything rewritten.
 
-Writing a change costs what changed. Once changes are a share of all, everything is written whole, and what counts no longer
-leaves the disk.
+Writing a change costs what changed. Once the changes exceed a share of the whole, everything is rewritten, and deleted
+content leaves the disk.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from oreqa.index.schema import NUMBERED, create_tables, is_shared, show_as_one
 from oreqa.index.store import connect_draft, note_removed, open_documents, open_draft, transaction, unchanging
 
 _SHARE = 8
-"""Changes are written beside the documents up to the share of one in so many bytes."""
+"""Changes are stored separately until their size reaches one in ``_SHARE`` bytes of the documents."""
 
 
 def begin_draft(generation: Path, folder: Path) -> sqlite3.Connection:
-    """Open a draft in ``folder`` of what a generation holds."""
+    """Open a draft in ``folder`` of a generation's content."""
     with closing(open_documents(generation)) as before:
         is_old = not has_keys(before)
     if is_old:
@@ -50,12 +50,12 @@ def begin_draft(generation: Path, folder: Path) -> sqlite3.Connection:
 
 
 def has_keys(database: sqlite3.Connection) -> bool:
-    """Whether documents are found by their keys; if not, they were written before updates shared them."""
+    """Return whether documents can be looked up by key; files written before updates shared documents have no index."""
     return bool(database.execute("SELECT 1 FROM main.sqlite_schema WHERE name = 'documents_key'").fetchone())
 
 
 def name_keys(database: sqlite3.Connection) -> None:
-    """Let a connection find the ids of documents by their ``keys``, which files made before have no index of."""
+    """Give a connection a ``keys`` lookup of document ids, which older files have no index for."""
     if has_keys(database):
         database.execute("CREATE TEMP VIEW keys AS SELECT key, id FROM documents")
     else:
@@ -64,28 +64,28 @@ def name_keys(database: sqlite3.Connection) -> None:
 
 
 def count_passages(database: sqlite3.Connection) -> int:
-    """The number of passages."""
+    """Return the number of passages."""
     return _noted(database, "passages")
 
 
 def count_documents(database: sqlite3.Connection) -> int:
-    """The number of documents."""
+    """Return the number of documents."""
     return _noted(database, "documents")
 
 
 def _noted(database: sqlite3.Connection, table: str) -> int:
-    """The number of a table's rows that count, which an update has noted; it is counted in files that were made before."""
+    """Return the number of current rows in a table, as recorded by an update; older files are counted."""
     row = database.execute("SELECT value FROM main.settings WHERE key = ?", (table,)).fetchone()
     return int(row[0]) if row else int(database.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0])
 
 
 def passage_ids(database: sqlite3.Connection) -> Ids:
-    """The ids of all passages, rising."""
+    """Return the ids of all passages, rising."""
     return np.fromiter((row[0] for row in database.execute("SELECT id FROM passages ORDER BY id")), np.int64)
 
 
 def _set_last_ids(database: sqlite3.Connection, source: str, target: str) -> None:
-    """Let new rows of the ``target`` have ids behind all that the ``source`` ever gave."""
+    """Make new rows of the ``target`` get ids above all that the ``source`` ever assigned."""
     database.execute(f"DELETE FROM {target}.sqlite_sequence")
     for table in NUMBERED:
         query = (
@@ -97,7 +97,7 @@ def _set_last_ids(database: sqlite3.Connection, source: str, target: str) -> Non
 
 
 def delete_documents(database: sqlite3.Connection, ids: Iterable[int]) -> None:
-    """Delete documents of a draft, with all that belongs to them."""
+    """Delete documents of a draft with everything that belongs to them."""
     rows = [(number,) for number in ids]
     if is_shared(database):
         database.executemany("INSERT OR IGNORE INTO removed SELECT id FROM whole.passages WHERE document = ?", rows)
@@ -108,7 +108,7 @@ def delete_documents(database: sqlite3.Connection, ids: Iterable[int]) -> None:
 
 
 def set_gone(database: sqlite3.Connection, ids: Iterable[int], gone: bool) -> None:
-    """Note of documents of a draft whether their sources still have them."""
+    """Record whether the sources of a draft's documents still contain them."""
     rows = [(number,) for number in ids]
     if is_shared(database):
         row = "SELECT * FROM whole.documents WHERE id = ? AND id NOT IN (SELECT id FROM main.replaced_rows)"
@@ -118,7 +118,7 @@ def set_gone(database: sqlite3.Connection, ids: Iterable[int], gone: bool) -> No
 
 
 def delete_sources(database: sqlite3.Connection, paths: Iterable[str]) -> None:
-    """Forget as what sources of a draft were read."""
+    """Delete the records of sources of a draft."""
     rows = [(path,) for path in paths]
     if is_shared(database):
         database.executemany(
@@ -128,24 +128,24 @@ def delete_sources(database: sqlite3.Connection, paths: Iterable[str]) -> None:
 
 
 def write_sources(database: sqlite3.Connection, revisions: Mapping[str, str | None]) -> None:
-    """Note with which revisions sources of a draft were read; those of None are read again."""
+    """Record the revisions at which sources of a draft were read; those with None are read again."""
     delete_sources(database, revisions)
     rows = [pair for pair in revisions.items() if pair[1] is not None]
     database.executemany("INSERT INTO main.sources VALUES (?, ?)", rows)
 
 
 def shared_documents(generation: Path | None, folder: Path) -> dict[str, dict[str, Any]]:
-    """The row of the manifest of documents that a draft shares with a generation, if it does."""
+    """Return the manifest row of the documents that a draft shares with a generation, if it does."""
     if generation is None or not (folder / CHANGES).is_file():
         return {}
     return {DOCUMENTS: read_manifest(generation)[DOCUMENTS]}
 
 
 def compacted(database: sqlite3.Connection, folder: Path, generation: Path | None, always: bool) -> sqlite3.Connection:
-    """Write a draft whole whose changes to a ``generation`` are a large share of it, or ``always``, and open it as that.
+    """Rewrite a draft whose changes are a large share of a ``generation``, or ``always``, and open the result.
 
-    What counts no longer leaves no copy. Few changes are made in a copy of the documents, which costs little more than the
-    copy. Raises IndexStateError if the documents were damaged since they were written.
+    Deleted content leaves no copy. A few changes are applied to a copy of the documents, which costs little more than the
+    copy. Raises IndexStateError if the documents were damaged after they were written.
     """
     if generation is None or not is_shared(database):
         return database
@@ -168,9 +168,9 @@ def compacted(database: sqlite3.Connection, folder: Path, generation: Path | Non
 
 
 def rewrite(database: sqlite3.Connection, folder: Path) -> None:
-    """Write the documents of a draft, which are whole, anew, and close them.
+    """Rewrite the documents of a whole draft, and close them.
 
-    SQLite writes zeros over deleted rows, but not over copies that stay between others when it moves rows to other pages.
+    SQLite zeroes deleted rows, but not the copies that remain when it moves rows to other pages.
     """
     whole = folder / f"{DOCUMENTS}.whole"
     database.execute("VACUUM main INTO ?", (str(whole.absolute()),))
@@ -197,7 +197,7 @@ def _write_whole(database: sqlite3.Connection, whole: Path) -> None:
 
 
 def _change_copy(folder: Path, whole: Path) -> None:
-    """Make the changes of a draft in a copy of its documents, in which SQLite writes zeros over what it deletes."""
+    """Apply the changes of a draft to a copy of its documents, in which SQLite zeroes what it deletes."""
     shutil.copyfile(folder / DOCUMENTS, whole)
     with closing(connect_draft(whole)) as target:
         target.execute("ATTACH ? AS changes", (str((folder / CHANGES).absolute()),))

@@ -1,6 +1,6 @@
-"""The vectors of passages, under a hash of the encoder's input: of an index's segments, and of an update in progress.
+"""Passage vectors by the hash of the encoder's input: from an index's segments, and from an update in progress.
 
-A passage is encoded once: its codes are taken over from the segments of the generation before, wherever its text stands now.
+A passage is encoded once: its codes are reused from the segments of the previous generation, wherever its text is now.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from oreqa.models.encoder.encoder import Encoder
 from oreqa.progress import Advance, part_of
 
 _VERSION = "6"
-"""Increase it when a change of the code gives the same passage another encoding or other words."""
+"""Increase this when a code change gives the same passage another encoding or other words."""
 
 
 class Published:
-    """The passages of a generation that lie in segments of which no file is ``damaged``, or in Milvus."""
+    """The passages of a generation that are in undamaged segments or in Milvus; ``damaged`` names the damaged files."""
 
     def __init__(self, generation: Path, damaged: Collection[str]) -> None:
         self.generation = generation
@@ -46,7 +46,7 @@ class Published:
         self._documents.close()
 
     def codes(self, digest: bytes) -> Codes | None:
-        """The codes of a passage and its sentences by its hash; None if no segment holds it."""
+        """Return the codes of a passage and its sentences by hash; None if no segment contains it."""
         numbers = self._documents.execute("SELECT id FROM passages WHERE encoding = ?", (digest,)).fetchall()
         if self.milvus is not None and numbers:
             number = numbers[0][0]
@@ -60,7 +60,7 @@ class Published:
 
 
 class Encodings:
-    """The codes of passages by their hashes, for one update of an index: those that are published, and the journal's."""
+    """Passage codes by hash for one update of an index: from published segments and from the journal."""
 
     def __init__(self, folder: Path, fingerprint: str, generation: Path | None, damaged: Collection[str] = ()) -> None:
         self.encoder = f"{_VERSION} {fingerprint}"
@@ -69,7 +69,7 @@ class Encodings:
         self.published = published if published and published.encoder == self.encoder else None
 
     def close(self) -> None:
-        """Close what was opened to read."""
+        """Close what was opened for reading."""
         if self.published:
             self.published.close()
 
@@ -77,14 +77,14 @@ class Encodings:
         return digest in self._journal or self._published_codes(digest) is not None
 
     def encode(self, passages: Mapping[bytes, Passage], encoder: Encoder, advance: Advance) -> None:
-        """Encode passages, whose keys are their hashes, and note the result in the journal."""
+        """Encode passages, keyed by hash, and write the result to the journal."""
         matrices = encoder.encode_passages(
             [encoder_input(passage) for passage in passages.values()], progress=part_of(advance)
         )
         self._journal.append({digest: quantise(matrix) for digest, matrix in zip(passages, matrices, strict=True)})
 
     def read(self, digests: Sequence[bytes]) -> Iterator[Codes]:
-        """Yield the codes of passages that are there, in order."""
+        """Yield the codes of available passages, in order."""
         new = self._journal.read(digests)
         for digest in digests:
             codes = new[digest] if digest in new else self._published_codes(digest)
@@ -92,7 +92,7 @@ class Encodings:
             yield codes
 
     def end(self) -> None:
-        """End the journal: what was read of it is published now."""
+        """End the journal: the entries that were used are now published."""
         self._journal.end(lambda digest: self._published_codes(digest) is not None)
 
     def _published_codes(self, digest: bytes) -> Codes | None:

@@ -1,4 +1,4 @@
-"""What was fitted for an index: it lies in the index's generation and wins over what comes with the models."""
+"""What was fitted for an index. It is stored in a generation and overrides what comes with the models."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from oreqa.models.names import read_json_file
 class IndexFitted:
     """What was fitted for an index whose ``encoder`` has this fingerprint.
 
-    ``fusion`` are the weights of its search, unless they are the encoder's own; ``pipelines`` holds combination and
-    calibration by the fingerprints of the reader and the re-ranker that answer from it, "" for none. Without a reader the
-    answers are the sentences that the search finds.
+    ``fusion`` holds its search weights, unless they are the encoder's own. ``pipelines`` holds combination and
+    calibration by the fingerprints of reader and re-ranker, "" for none. Without a reader, the answers are the retrieved
+    sentences.
     """
 
     encoder: str = ""
@@ -27,12 +27,14 @@ class IndexFitted:
     pipelines: Mapping[tuple[str, str], Fitted] = field(default_factory=dict)
 
     def over(self, of_model: Fitted) -> Fitted:
-        """What counts for the encoder, if ``of_model`` comes with it: other weights of the search leave nothing of what was
-        fitted with its own."""
+        """Return the parameters that apply if ``of_model`` comes with the encoder.
+
+        Other search weights invalidate everything fitted with the model's own.
+        """
         return Fitted(self.encoder, self.fusion) if self.fusion else of_model
 
     def row(self) -> dict[str, Any]:
-        """As a JSON object."""
+        """Return it as a JSON object."""
         pipelines = [
             {
                 "reader": reader,
@@ -47,7 +49,7 @@ class IndexFitted:
 
 
 def read_index_fitted(path: Path) -> IndexFitted:
-    """Read the file of a generation; nothing was fitted if there is none. Raises ModelError for a damaged one.
+    """Read the file of a generation; empty if nothing was fitted. Raises ModelError for a damaged file.
 
     Examples:
         >>> read_index_fitted(Path("a generation that nothing was fitted for"))

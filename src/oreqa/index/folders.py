@@ -1,4 +1,4 @@
-"""Conditions on the paths of documents: files, folders and wildcards; and the folders that an index has documents of."""
+"""Conditions on document paths (files, folders and wildcards), and the folders of an index's documents."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from oreqa.index.store import chunks
 
 _ESCAPED = re.compile(r"\\([*?\\])")
 _GROUP = 100
-"""Patterns in one pair of brackets: SQLite takes no expression that is 1,000 levels deep, and each OR is a level."""
+"""Patterns per group: SQLite limits expressions to a depth of 1,000, and each OR is a level."""
 
 
 def path_filter(values: Sequence[str]) -> tuple[str, list[str]]:
-    """SQL condition on documents whose file has one of these paths or lies in one of these folders, and its parameters.
+    """Return the SQL condition, with its parameters, for documents whose file has one of these paths or is in one of these
+    folders.
 
-    A path is whole, or the end of one: ``guide.md`` and ``manuals/bikes`` match in every folder. In a path * and ? are
-    wildcards, unless a backslash stands before them; a path with one must match from its beginning to its end.
+    A path is complete, or the end of one: ``guide.md`` and ``manuals/bikes`` match in every folder. * and ? are wildcards
+    unless escaped with a backslash; a path with a wildcard must match completely.
     """
     patterns, parameters = zip(*map(_path_condition, values), strict=True)
     groups = [f"({' OR '.join(group)})" for group in chunks(patterns, _GROUP)]
@@ -35,12 +36,12 @@ def _path_condition(value: str) -> tuple[str, str]:
 
 
 def _glob(pattern: str) -> str:
-    """A path with * and ? in SQLite's pattern language, in which a bracket begins a class of characters."""
+    """Translate * and ? to SQLite's pattern language, in which a bracket begins a character class."""
     return re.sub(r"\\([*?\\])|(\[)", lambda match: f"[{match[1] or match[2]}]", pattern)
 
 
 def indexed_folders(select: Callable[[str], Iterable[tuple[Any, ...]]]) -> list[str]:
-    """The folders that hold a document's file, in order. ``select`` is that of a snapshot.
+    """Return the folders that contain a document's file, in order. ``select`` is that of a snapshot.
 
     Examples:
         >>> indexed_folders(lambda query: [("/docs/a/x.md",), ("/docs/a/y.md",), ("/docs/z.md",), ("text-1",)])
@@ -51,7 +52,7 @@ def indexed_folders(select: Callable[[str], Iterable[tuple[Any, ...]]]) -> list[
 
 
 def listed_folders(folders: Sequence[str]) -> str:
-    """Folders for people: the first of them, and dots for others.
+    """Format folders for people: the first ones, and dots for the rest.
 
     Examples:
         >>> listed_folders(["/docs", "/docs/a"])

@@ -1,9 +1,9 @@
 """Generations of an index: folders of immutable files, each published by one rename.
 
-``search-000007/`` is the seventh state of an index, complete: documents (SQLite), vectors, BM25, row numbers, and a manifest
+``search-000007/`` is the complete seventh state of an index: documents (SQLite), vectors, BM25, row numbers, and a manifest
 with the size and SHA-256 of every file. The newest folder is the current state. The one before it, and those replaced in
-the last few seconds, stay for readers that are opening them. ``draft/`` is the update in progress; it is worthless once the
-process that writes it has ended.
+the last few seconds, stay for readers that are opening them. ``draft/`` is the update in progress; it is worthless once
+its process has ended.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ _NAME = re.compile(r"search-(\d{6,})")
 T = TypeVar("T")
 
 _ATTEMPTS = 100
-"""How often opening is retried when the generation has been replaced in the meantime."""
+"""How often opening is retried if the generation was replaced in the meantime."""
 
 _SMALL = 1 << 20
-"""Files up to this size, in bytes, are checked against their checksum whenever an index is opened."""
+"""Files up to this size, in bytes, are verified against their checksums whenever an index is opened."""
 
 DAMAGED = "damaged"
-"""Lies in a generation in which damage was found."""
+"""A marker file in a generation in which damage was detected."""
 
 
 def newest_generation(folder: Path) -> Path | None:
@@ -97,9 +97,9 @@ def generation_number(generation: Path) -> int:
 
 
 def write_manifest(generation: Path, checksums: Mapping[str, Mapping[str, Any]], forgets: bool = False) -> None:
-    """Write the size and SHA-256 of every file; those in ``checksums`` are taken from there instead of being computed.
+    """Write the size and SHA-256 of every file; those in ``checksums`` are copied instead of computed.
 
-    With ``forgets`` no generation before this one is kept.
+    With ``forgets``, no earlier generation is kept.
     """
     files = {}
     for path in _files(generation):
@@ -110,10 +110,13 @@ def write_manifest(generation: Path, checksums: Mapping[str, Mapping[str, Any]],
 
 
 def read_manifest(generation: Path) -> dict[str, dict[str, Any]]:
-    """Return size and SHA-256 of every file, by name. Raises IndexStateError for a damaged manifest or another format."""
+    """Return the size and SHA-256 of every file, by name.
+
+    Raises IndexStateError for a damaged manifest or another format.
+    """
     path = generation / MANIFEST
     try:
-        if not path.is_file():  # missing, or a FIFO, which nobody may ever write into
+        if not path.is_file():  # missing, or a FIFO that nobody may ever write into
             raise IndexStateError(damage_message(path))
         manifest = json.loads(path.read_bytes())
         if manifest["format"] not in READABLE:
@@ -131,15 +134,15 @@ def read_manifest(generation: Path) -> dict[str, dict[str, Any]]:
 
 
 def foreign_file(path: Path) -> IndexStateError:
-    """What to raise where something has a name in an index's folder that no update wrote."""
+    """Return the error for something in an index's folder that has a reserved name but was not written by an update."""
     return IndexStateError(f"{path}: oreqa did not write this, and needs the name; rename or delete it")
 
 
 def damaged_files(generation: Path, whole: bool = True) -> list[str]:
     """Return the names of files that are missing or whose size or checksum differs from the manifest.
 
-    Without ``whole``, checksums are computed for small files only, which is fast enough for every start. What they tell of
-    others is noted in the generation for the next update, where it can be written.
+    Without ``whole``, only small files are verified, which is fast enough for every start. A full check records damage
+    in the generation, if writable, for the next update.
     """
     rows = read_manifest(generation)
     damaged = [name for name, row in rows.items() if not has_checksum(generation / name, row, whole)]
@@ -150,7 +153,7 @@ def damaged_files(generation: Path, whole: bool = True) -> list[str]:
 
 
 def need_sound(generation: Path, names: Iterable[str]) -> None:
-    """Compare files with their checksums. Raises IndexStateError that names a damaged one; the next update will mend it."""
+    """Verify the checksums of files. Raises IndexStateError naming a damaged one, which the next update will repair."""
     rows = read_manifest(generation)
     for name in names:
         if not has_checksum(generation / name, rows[name]):
@@ -159,7 +162,7 @@ def need_sound(generation: Path, names: Iterable[str]) -> None:
 
 
 def has_checksum(path: Path, row: Mapping[str, Any], whole: bool = True) -> bool:
-    """Whether a file is as its row of the manifest says; without ``whole`` a large one is told by its size."""
+    """Return whether a file matches its manifest row; without ``whole``, a large one is checked only by size."""
     try:
         status = path.stat()
         intact = stat.S_ISREG(status.st_mode) and status.st_size == row["bytes"]
@@ -171,14 +174,14 @@ def has_checksum(path: Path, row: Mapping[str, Any], whole: bool = True) -> bool
 
 
 UNREADABLE = {errno.EIO, errno.EBADMSG, getattr(errno, "EUCLEAN", errno.EIO)}
-"""Errors in reading a file that the disk has damaged, or that its file system says is not what was written."""
+"""Errors from reading a file that is damaged on disk, or that the file system reports as corrupted."""
 
 _DAMAGE = UNREADABLE | {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP}
-"""Errors of a file that was damaged or lost. All others, such as EACCES and EMFILE, say that it cannot be read now."""
+"""Errors that mean a damaged or lost file. All others, such as EACCES and EMFILE, mean that it cannot be read now."""
 
 
 def read_error(path: Path, error: Exception) -> IndexStateError:
-    """What to raise for an error in reading a file of a generation: damage is named with what to do, all else as it is."""
+    """Return the error to raise if reading a generation's file fails: damage with what to do, anything else unchanged."""
     if isinstance(error, OSError) and error.errno in _DAMAGE:
         return IndexStateError(damage_message(path))
     return IndexStateError(f"{path}: this file cannot be read ({getattr(error, 'strerror', None) or error})")
@@ -216,7 +219,7 @@ def link_file(source: Path, target: Path) -> None:
 
 
 def link_folder(source: Path, target: Path) -> None:
-    """Share the files of a folder; those that an interrupted run has left are replaced."""
+    """Share the files of a folder; leftovers of an interrupted run are replaced."""
     shutil.rmtree(target, ignore_errors=True)
     for path in sorted(source.rglob("*")):
         if path.is_file():

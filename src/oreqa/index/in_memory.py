@@ -1,4 +1,4 @@
-"""Index texts, Documents and rows."""
+"""Indexes texts, Documents and rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from oreqa.index.writer import IndexWriter, open_writer
 from oreqa.progress import Advance, Progress, no_progress, show
 
 AnyDocument = str | Document | Mapping[str, Any]
-"""A text, a Document, or a row: a mapping that is read as a row of a JSON-lines file is."""
+"""A text, a Document, or a row: a mapping read like a row of a JSON-lines file."""
 
 
 def index_documents(
@@ -38,20 +38,20 @@ def index_documents(
     device: str = "cpu",
     progress: Progress = no_progress,
 ) -> Report:
-    """Add or refresh documents that are not files: one, or a list or generator of them, published together.
+    """Add or update documents that are not files: one, or an iterable of them, published together.
 
-    A text gets a key that is made from it: added again, it is the same document. A ``Document`` replaces the one that has
-    its key. A mapping is read as a row of a JSON-lines file: ``text``, ``title`` and ``id``, or the other usual names of
-    these, and everything else as fields to filter by; without an identifier its key is made from all that it says. The
-    rows of a pandas DataFrame are such mappings. In the conditions of a search ``path`` means the key.
+    A text gets a key derived from it: added again, it is the same document. A ``Document`` replaces the one with its key. A
+    mapping is read like a row of a JSON-lines file: ``text``, ``title`` and ``id``, or the other usual names for these, and
+    everything else as fields to filter by; without an identifier, its key is derived from its content. The rows of a pandas
+    DataFrame are such mappings. In search conditions, ``path`` means the key.
 
-    A new index is made with ``settings``, or with the defaults and the ``model``; an index that exists keeps its own.
-    Documents that came from files stay as they are, and so do earlier ones of this function, unless ``prune`` removes those
-    that are not among ``documents``. ``progress`` shows how many passages are encoded. Interrupted, it can be called again:
-    encoded passages are kept.
+    A new index is created with ``settings``, or with the defaults and the ``model``; an existing index keeps its own.
+    Documents from files are kept, and so are earlier documents of this function, unless ``prune`` removes those not in
+    ``documents``. ``progress`` reports how many passages are encoded. After an interruption, call it again: encoded passages
+    are kept.
 
-    Raises DocumentError, and publishes nothing, for a document that has no text, or the key of another one or of a file's;
-    InputError for a value that is not a document; IndexStateError if the index cannot be written or was made otherwise.
+    Raises DocumentError, and publishes nothing, for a document without text or with the key of another one or of a file's;
+    InputError for a value that is not a document; IndexStateError if the index cannot be written or has other settings.
 
     Examples:
         >>> index_documents("notes", ["Bees dance.", Document("tent", "Tent", "It weighs 2 kg.", fields={"for": "hikers"})])
@@ -76,7 +76,7 @@ def index_documents(
 
 
 class _CallersError(Exception):
-    """An error of the caller's generator, carried past the writer, which would take a file's or SQLite's for its own."""
+    """Carries an error of the caller's generator past the writer, which would take it for an error of a file or SQLite."""
 
     def __init__(self, cause: Exception) -> None:
         self.cause = cause
@@ -113,7 +113,7 @@ def _add_all(writer: IndexWriter, sources: Iterable[AnyDocument], advance: Advan
         except (RecursionError, ValueError, TypeError) as error:
             raise DocumentError(f"document {number}: a field cannot be written as JSON ({describe(error)})") from error
         if has_new_key and document.key in keys_made:
-            continue  # the same text once more
+            continue  # the same text again
         if has_new_key:
             keys_made.add(document.key)
         if writer.current.is_taken(document.key, IN_MEMORY):
@@ -124,9 +124,9 @@ def _add_all(writer: IndexWriter, sources: Iterable[AnyDocument], advance: Advan
 
 
 def _document(source: object, number: int) -> tuple[Document, bool]:
-    """A document as it is indexed, and whether its key was made here.
+    """Return a document as it is indexed, and whether its key was generated.
 
-    Raises an error that names it by its ``number``, from 1, if it cannot be indexed.
+    If it cannot be indexed, raises an error that names it by its ``number``, from 1.
     """
     has_new_key = False
     if isinstance(source, str):
@@ -149,12 +149,12 @@ def _document(source: object, number: int) -> tuple[Document, bool]:
 
 
 def _key_of(text: str) -> str:
-    """A key for what has none: the same for the same text."""
+    """Return a generated key: the same for the same text."""
     return f"text-{hashlib.sha256(text.encode(errors='replace')).hexdigest()[:16]}"
 
 
 def _plain(value: Any) -> Any:
-    """A field's value as JSON knows it: numpy's numbers as Python's, and what pandas writes for nothing as nothing."""
+    """Convert a field's value to JSON types: numpy numbers to Python's, pandas' missing values to None."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or (isinstance(value, float) and math.isnan(value)):

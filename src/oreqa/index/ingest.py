@@ -1,4 +1,4 @@
-"""Files into an index: find, read, and hand to the writer."""
+"""Indexes files: finds them, reads them, and passes them to the writer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from oreqa.paths import full_path
 from oreqa.progress import Advance, Progress, no_progress, show
 
 OnFile = Callable[[Path, int, int], None]
-"""Told of the file that is read, the bytes of files that are read and encoded, and those of all but the unchanged ones."""
+"""Receives the file being read, the bytes read and encoded so far, and the bytes of all files but the unchanged ones."""
 
 
 def index_files(
@@ -46,19 +46,19 @@ def index_files(
     on_warning: Callable[[str], None] = lambda line: None,
     on_file: OnFile = lambda path, done, total: None,
 ) -> Report:
-    """Add or refresh the documents of a file or folder, or of a list of them, and publish them together.
+    """Add or update the documents of a file or folder, or of a list of them, and publish them together.
 
-    A new index is made with ``settings``, or with the defaults and the ``model``; an index that exists keeps its own.
-    ``include`` and ``exclude`` are patterns as in .gitignore; ``fields`` say which columns of tables hold what. An
-    ``encoder`` that is loaded already is used if it is the index's.
+    A new index is created with ``settings``, or with the defaults and the ``model``; an existing index keeps its own.
+    ``include`` and ``exclude`` are .gitignore patterns; ``fields`` says which table columns hold what. A loaded ``encoder``
+    is used if it is the index's.
 
-    What cannot be read is passed to ``on_problem``, a line a file or folder, and keeps what the index has of it; with
-    ``strict`` the first one raises DocumentError and nothing is published. ``on_warning`` gets a line for each file of which
-    too little came through, ``on_file`` each file before it is read, and again as passages are encoded. ``prune`` removes
-    documents whose file or row is gone from ``paths``, which may be gone themselves; others, and documents of
-    ``index_documents``, are left alone.
-    Interrupted, it can be called again: encoded passages are kept. Raises InputError for arguments that cannot work,
-    IndexStateError if the index cannot be written or was made otherwise, OreqaError if a new index would hold nothing.
+    What cannot be read is reported to ``on_problem``, one line per file or folder, and keeps its indexed content; with
+    ``strict`` the first problem raises DocumentError and nothing is published. ``on_warning`` gets a line for each file
+    from which too little text was extracted, ``on_file`` each file before it is read and again as its passages are
+    encoded. ``prune`` removes documents whose file or row is gone from ``paths``, which may be gone themselves; other
+    documents, and those of ``index_documents``, are kept. After an interruption, call it again: encoded passages are
+    kept. Raises InputError for invalid arguments, IndexStateError if the index cannot be written or has other settings,
+    OreqaError if a new index would be empty.
 
     Examples:
         >>> index_files("handbook", ["docs", Path("notes.txt")], exclude="*.jsonl")
@@ -109,11 +109,11 @@ def index_files(
                     leave_out(file, str(error))
                     writer.keep(str(file))
         finally:
-            end_parser()  # its memory is wanted for the search files
+            end_parser()  # frees its memory for the search files
         if is_new and not documents:
             raise OreqaError(_nothing_read(paths, wanted, writer.report.problems, on_problem is not None))
         done.flush()
-        unseen = {str(path) for path, _ in files.left_out}  # nothing can be said of what is there: it is not gone
+        unseen = {str(path) for path, _ in files.left_out}  # not known to be gone: what lies there cannot be seen
 
         def searched(source: str) -> bool:
             return _below(source, roots) and not _below(source, unseen) and writer.current.revision(source) != IN_MEMORY
@@ -124,7 +124,7 @@ def index_files(
 
 
 def _refuse_gone(gone: Sequence[Path], held: Set[str], prune: bool) -> None:
-    """Raise InputError for a path that does not exist, unless the index holds documents of it and may ``prune`` them."""
+    """Raise InputError for a path that does not exist, unless the index has documents of it and may ``prune`` them."""
     places = _with_folders(held) if gone else set()
     for path in gone:
         indexed = str(full_path(path)) in places
@@ -140,7 +140,7 @@ def _no_documents(paths: Sequence[Path], unknown: Mapping[str, int]) -> str:
 
 
 def _nothing_read(paths: Sequence[Path], wanted: Sequence[Path], problems: Sequence[str], told: bool) -> str:
-    """What is said if no file could be read; problems that were told before are not said again."""
+    """Return the message if no file could be read, without problems already reported."""
     others = "they hold no text" if wanted else "they lie in the index's own folder"
     why = "" if problems and told else f" ({next(iter(problems), others)})"
     return f"{_named(paths)}: no documents could be read, so no index was made{why}"
@@ -151,7 +151,7 @@ def _named(paths: Sequence[Path]) -> str:
 
 
 def _below(path: str, folders: Set[str]) -> bool:
-    """Whether a full path is one of these, or below one."""
+    """Return whether a full path is one of these or below one."""
     while path not in folders:
         parent = os.path.dirname(path)  # noqa: PTH120  (pathlib takes ten times as long, and an index may have many sources)
         if parent == path:
@@ -161,7 +161,7 @@ def _below(path: str, folders: Set[str]) -> bool:
 
 
 def _own_paths(folder: Path, paths: Iterable[Path]) -> set[str]:
-    """The names of the index's folder, and those of ``paths`` that lead into it by a link."""
+    """Return the names of the index's folder, including those by which links in ``paths`` lead into it."""
     real = os.path.realpath(folder)
     return {
         str(full_path(folder)),
@@ -171,7 +171,7 @@ def _own_paths(folder: Path, paths: Iterable[Path]) -> set[str]:
 
 
 def _with_folders(paths: Iterable[str]) -> set[str]:
-    """Full paths, and all folders above them."""
+    """Return full paths with all of their parent folders."""
     places: set[str] = set()
     for path in paths:
         while path not in places:
@@ -181,7 +181,7 @@ def _with_folders(paths: Iterable[str]) -> set[str]:
 
 
 def _sizes(files: Sequence[Path]) -> list[int]:
-    """The bytes of files; 0 for those that cannot be read, as the reader will say."""
+    """Return the sizes of files; 0 for those that cannot be read, which the reader will report."""
     sizes = []
     for file in files:
         try:
@@ -193,9 +193,9 @@ def _sizes(files: Sequence[Path]) -> list[int]:
 
 @dataclass
 class _Done:
-    """Tells how much is done of the ``total`` bytes of all files: of those that were read, the share that is encoded.
+    """Reports progress as bytes of the ``total`` of all files: those read, times the share encoded.
 
-    Unchanged files count neither here nor there. Call it with the passages that were encoded.
+    Unchanged files are excluded from both. Call it with the number of encoded passages.
     """
 
     writer: IndexWriter
@@ -205,37 +205,37 @@ class _Done:
     path: Path = Path()
     size: int = 0
     before: int = 0  # bytes of the files before this one
-    read: int = 0  # bytes of what was handed to the writer
+    read: int = 0  # bytes passed to the writer
     characters: int = 0  # of this file's documents
     encoded: int = 0
-    settled: int = 0  # encoded before the batch that is being encoded
+    settled: int = 0  # encoded before the current batch
 
     def begin(self, path: Path, size: int) -> None:
-        """The next file."""
+        """Begin the next file."""
         self.before += self.size
         self.path, self.size, self.characters = path, size, 0
         self.settle()
         self.tell()
 
     def skip(self) -> None:
-        """The file is unchanged."""
+        """Skip an unchanged file."""
         self.total -= self.size
         self.size = 0
         self.tell()
 
     def adding(self, document: Document) -> None:
-        """A document of the file is about to be added."""
+        """Note that a document of the file is about to be added."""
         self.settle()
         whole = len(document.text) if document.key == str(self.path) else self.size  # else one of many, as a table's rows
         self.characters = min(self.characters + len(document.text), whole)
         self.read = self.before + int(self.size * self.characters / max(1, whole))
 
     def settle(self) -> None:
-        """No batch is being encoded."""
+        """Note that no batch is being encoded."""
         self.settled = self.encoded
 
     def flush(self) -> None:
-        """Encode what waits."""
+        """Encode what is pending."""
         self.settle()
         self.writer.flush(self)
 
@@ -250,7 +250,7 @@ class _Done:
 
 
 def _read(writer: IndexWriter, file: Path, fields: Fields, done: _Done, warn: Callable[[str], None]) -> int:
-    """Hand the documents of a file to the writer. Returns their number; 0 if the index has them as they are."""
+    """Pass a file's documents to the writer. Returns their number; 0 if the file is unchanged."""
     source = str(file)
     revision = file_revision(file, fields)
     if writer.fresh(source, revision):
@@ -266,21 +266,21 @@ def _read(writer: IndexWriter, file: Path, fields: Fields, done: _Done, warn: Ca
         done.adding(document)
         writer.add(document, source, advance=done)
     writer.report.files += number > 0
-    # A file that changed while it was read is read once more next time.
+    # A file that changed while it was read is read again next time.
     same = file_revision(file, fields) == revision
     writer.finish_source(source, read_revision(revision, begun) if same else None)
     return number
 
 
 def _folder_mode(files: Iterable[Path]) -> int:
-    """The mode of a new index's folder: its group, and others, may enter if they may read every file that it is made of."""
+    """Return the mode for a new index's folder: group and others may enter if they may read every indexed file."""
     places, folders = set(files), {file.parent.resolve() for file in files}
     places.update(folders, *(folder.parents for folder in folders))
     mode = 0o777
     for place in places:
         try:
             status = place.stat()
-        except OSError:  # the reader will say why
+        except OSError:  # the reader will report the reason
             continue
         wanted = 0o011 if stat.S_ISDIR(status.st_mode) else 0o044
         allowed = status.st_mode & wanted

@@ -1,4 +1,4 @@
-"""Another index into a draft: its documents under new ids, its words under new numbers, its vectors shared."""
+"""Joins another index into a draft: documents get new ids, words new numbers, and vectors are shared."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ MOVED = {
     "sentences": {"id": "sentences", "passage": "passages"},
     "layouts": {"document": "documents"},
 }
-"""The tables whose rows are copied, with their columns that hold an id, and the table that it is of."""
+"""The tables whose rows are copied, with their id columns and the table that each id refers to."""
 
 
 def join_index(
     database: sqlite3.Connection, generation: Path, segments: Sequence[Segment], draft: Path, advance: Advance
 ) -> tuple[list[Segment], dict[str, dict[str, Any]]]:
-    """Add what a generation holds to a draft that holds none of its documents, behind what is there.
+    """Append a generation's content to a draft that contains none of its documents.
 
-    Returns its segments in the draft, and the rows of the manifest of the files that these share with the generation.
+    Returns its segments in the draft, and the manifest rows of the files that they share with the generation.
     """
     is_whole = [not len(segment.words["passage"].dead) for segment in segments]
     parts = [segment if whole else merge_segments([segment]) for segment, whole in zip(segments, is_whole, strict=True)]
@@ -43,7 +43,7 @@ def join_index(
         behind = {table: _last_id(database, table) for table, ids in MOVED.items() if "id" in ids}
         for table, ids in MOVED.items():
             _copy_rows(other, database, table, {column: behind[of] for column, of in ids.items()})
-        for table, number in behind.items():  # no id is given twice
+        for table, number in behind.items():  # no id is assigned twice
             last = number + _last_id(other, table)
             database.execute("UPDATE main.sqlite_sequence SET seq = ? WHERE name = ?", (last, table))
         _copy_sources(other, database)
@@ -59,7 +59,7 @@ def join_index(
 
 
 def _last_id(database: sqlite3.Connection, table: str) -> int:
-    """The last id that rows of a table have or had."""
+    """Return the last id ever assigned to rows of a table."""
     highest = f"SELECT MAX(id) FROM {table}"
     sequence = "SELECT seq FROM main.sqlite_sequence WHERE name = ?"
     rows = [*database.execute(highest), *database.execute(sequence, (table,))]
@@ -77,7 +77,7 @@ def _copy_rows(other: sqlite3.Connection, database: sqlite3.Connection, table: s
 
 
 def _copy_sources(other: sqlite3.Connection, database: sqlite3.Connection) -> None:
-    """Note files as they were last read; one that the two have read at different times is read again by the next update."""
+    """Copy the records of files as last read; a file that both read at different times is read again by the next update."""
     for path, revision in other.execute("SELECT path, revision FROM sources"):
         held = database.execute("SELECT revision FROM sources WHERE path = ?", (path,)).fetchone()
         if held is None:
@@ -87,14 +87,14 @@ def _copy_sources(other: sqlite3.Connection, database: sqlite3.Connection) -> No
 
 
 def _number_words(other: sqlite3.Connection, database: sqlite3.Connection, segments: Sequence[Segment]) -> tuple[Ints, Ints]:
-    """The numbers of the words of segments in the other, rising, and in the draft, where new words are added."""
+    """Return the word numbers in the other index's segments, rising, and in the draft, adding new words to it."""
     used = {number for segment in segments for unit in UNITS for number in segment.words[unit].postings.words.tolist()}
     rows = [row for row in other.execute("SELECT id, term FROM terms ORDER BY id") if row[0] in used]
     return np.array([number for number, _ in rows], np.int32), Terms(database).number([term for _, term in rows])
 
 
 def _moved(segment: Segment, behind: Mapping[str, int], numbers: tuple[Ints, Ints]) -> Segment:
-    """A segment under new ids, with new numbers of its words."""
+    """Return a segment with new ids and new word numbers."""
     words: dict[Unit, Postings] = {unit: renumbered(segment.words[unit].postings, *numbers) for unit in UNITS}
     passages, sentences = segment.passage_ids + behind["passages"], segment.sentence_ids + behind["sentences"]
     return segment_of(passages, sentences, segment.sentence_rows, segment.vectors, words)

@@ -1,7 +1,7 @@
-"""The journal of an update: what it has encoded and not published yet, so that an interruption loses at most one batch.
+"""The journal of an update: encodings not yet published, so that an interruption loses at most one batch.
 
-It lies in the index's folder, and ends when all of it is published, or a week later. Each record has a CRC-32: reading ends
-before the first that is cut off or damaged, and so does the file.
+It lies in the index's folder and is deleted when all of it is published, or a week later. Each record has a CRC-32: reading
+stops before the first truncated or damaged record, and the file is cut there.
 """
 
 from __future__ import annotations
@@ -22,18 +22,19 @@ from oreqa.index.store import is_damage
 
 JOURNAL = "journal"
 KEPT = 7 * 24 * 3600
-"""Seconds for which an update leaves what an interrupted one has encoded, and what it does not need itself."""
+"""Seconds for which an update keeps encodings of an interrupted one that it does not need itself."""
 
 _HEAD, _CRC = struct.Struct("<32sII"), struct.Struct("<I")
-"""Before the codes of a passage its hash, how many there are and their bytes; behind them the CRC-32 of all that."""
+"""A record: before a passage's codes, its hash, the number of codes and their bytes; after them, the CRC-32 of all that."""
 
 _OURS = b"oreqa's journal of the encoder "
 
 
 class Journal:
-    """The journal of the index in ``folder``, of encodings by an encoder; one that is another's is begun anew.
+    """The journal of the index in ``folder``, for one encoder; a journal of another encoder is started anew.
 
-    Raises IndexStateError for a file of the name that no update wrote."""
+    Raises IndexStateError for a file of that name that was not written by an update.
+    """
 
     def __init__(self, folder: Path, encoder: str) -> None:
         self._path, self._title = folder / JOURNAL, _OURS + f"{encoder}\n".encode()
@@ -71,7 +72,7 @@ class Journal:
         return digest in self._places
 
     def append(self, encoded: Mapping[bytes, Codes]) -> None:
-        """Add the codes of passages, by their hashes. Raises OSError if the disk is full."""
+        """Append passage codes, keyed by hash. Raises OSError if the disk is full."""
         with self._path.open("ab") as file:
             file.write(b"" if file.tell() else self._title)
             for digest, codes in encoded.items():
@@ -80,7 +81,7 @@ class Journal:
                 file.write(record + _CRC.pack(zlib.crc32(record)))
 
     def read(self, digests: Iterable[bytes]) -> dict[bytes, Codes]:
-        """The codes of those passages that it has, mapped into memory."""
+        """Return the codes of those passages in the journal, mapped into memory."""
         places = {digest: self._places[digest] for digest in digests if digest in self._places}
         self._taken.update(places)
         data = np.memmap(self._path, np.uint8, "r") if places else np.zeros(0, np.uint8)
@@ -89,9 +90,10 @@ class Journal:
         }
 
     def end(self, is_published: Callable[[bytes], bool]) -> None:
-        """Remove it after an update, unless an interrupted one has encoded lately what is neither read nor published.
+        """Delete the journal after an update, unless recent entries of an interrupted one were neither used nor published.
 
-        One that cannot be removed does no harm."""
+        A journal that cannot be deleted does no harm.
+        """
         is_needed = any(digest not in self._taken and not is_published(digest) for digest in self._places)
         with suppress(OSError):
             if not is_needed or time.time() - self._path.stat().st_mtime > KEPT:
@@ -99,7 +101,7 @@ class Journal:
 
 
 def _is_file(path: Path) -> bool:
-    """Whether the file is there. Raises IndexStateError for a link, and for what could block its reader."""
+    """Return whether the file exists. Raises IndexStateError for a link, and for what could block its reader."""
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""The words of texts, and their numbers."""
+"""Tokenizes texts into words and numbers the words."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from oreqa.arrays import Ints
 from oreqa.errors import InputError
 
-# Characters of writing without spaces: Chinese, kana; Thai, Lao, Burmese, Khmer with their vowel signs. In a run of them
-# each is a word, and so is each pair; everything else is cut at what is not a letter or a digit.
+# Characters of scripts without spaces: Chinese, kana; Thai, Lao, Burmese, Khmer with their vowel signs. In a run of them
+# each character is a word, and so is each pair; other text is split at everything but letters and digits.
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\u0e01-\u0e4f\u0e81-\u0ecf\u1000-\u1049\u1780-\u17d3"
 _RUN = re.compile(rf"[{_UNSPACED}]+")
 _WORD = re.compile(rf"[{_UNSPACED}]+|[^\W_{_UNSPACED}]+")
 
-# Between a number and its power, which would become one number: 2⁶⁴ is not 264.
+# Between a number and its power, so that they do not merge: 2⁶⁴ is not 264.
 _POWER = re.compile(r"(?<=[0-9])(?=[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁽])")
 
 STEMMERS = {
@@ -31,7 +31,7 @@ STEMMERS = {
     "pt": "portuguese", "ro": "romanian", "ru": "russian", "sr": "serbian", "sv": "swedish", "ta": "tamil",
     "tr": "turkish", "yi": "yiddish",
 }  # fmt: skip
-"""Languages with a stemmer, by ISO 639-1 code; the words of others are taken as they are."""
+"""Languages with a stemmer, by ISO 639-1 code; words of other languages are not stemmed."""
 
 _LANGUAGE = re.compile(
     "a[abefkmnrsvyz]|b[aeghimnors]|c[aehorsuvy]|d[aevz]|e[elnostu]|f[afijory]|g[adlnuv]|h[aeiortuyz]|i[adegikostu]|j[av]"
@@ -42,9 +42,9 @@ _LANGUAGE = re.compile(
 
 
 def words(text: str, language: str) -> list[str]:
-    """The stemmed words of a text, in order: lower case, accents and punctuation left out.
+    """Return the stemmed words of a text, in order: lower case, without accents and punctuation.
 
-    Of Chinese, Japanese, Thai and other writing without spaces they are the characters and pairs of neighbours.
+    In scripts without spaces (Chinese, Japanese, Thai and others), words are single characters and adjacent pairs.
     """
     if not text.isascii():
         text = _POWER.sub(" ", text)
@@ -57,13 +57,13 @@ def words(text: str, language: str) -> list[str]:
 
 
 def _characters(run: str) -> list[str]:
-    """The characters of a run, and its pairs of neighbours."""
+    """Return the characters of a run and its adjacent pairs."""
     return [*run, *map("".join, pairwise(run))]
 
 
 @lru_cache(maxsize=64)
 def _stemmer(language: str, thread: int):  # type: ignore[no-untyped-def]
-    """A stemmer of one thread: PyStemmer's may not be shared."""
+    """Return a stemmer for one thread: PyStemmer's may not be shared."""
     if language in STEMMERS:
         import Stemmer
 
@@ -72,26 +72,26 @@ def _stemmer(language: str, thread: int):  # type: ignore[no-untyped-def]
 
 
 def check_language(language: str) -> None:
-    """Raise InputError if ``language`` is no code of ISO 639-1 and does not look like one of three letters."""
+    """Raise InputError unless ``language`` is a code of ISO 639-1 or looks like one of three letters."""
     if not _LANGUAGE.fullmatch(language):
         raise InputError(f"{language!r} is not a language code: use one of two letters, as en or de")
 
 
 class Vocabulary:
-    """Words and their numbers, from 0, given as they come."""
+    """Words and their numbers, from 0, assigned in order of appearance."""
 
     def __init__(self) -> None:
         self._ids: dict[str, int] = {}
 
     def items(self) -> Iterable[tuple[str, int]]:
-        """All words with their numbers."""
+        """Return all words with their numbers."""
         return self._ids.items()
 
     def number(self, terms: Sequence[str]) -> Ints:
-        """The numbers of words, new ones included."""
+        """Return the numbers of words, adding new ones."""
         ids = self._ids
         return np.array([ids.setdefault(word, len(ids)) for word in terms], np.int32)
 
 
 Texts = tuple[Ints, NDArray[np.int64]]
-"""The word ids of all texts one after another, and the number of words of each text."""
+"""The word ids of all texts, concatenated, and the number of words of each text."""

@@ -1,4 +1,4 @@
-"""The passages whose vectors are nearest to a question's: those of large segments are looked for by their bits."""
+"""Finds the passages with the vectors nearest to a question's; large segments are searched by bits."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from oreqa.index.segments import Segment
 from oreqa.index.stacked import StackedCodes
 
 NEAREST = 8
-"""So many passages for each one that is wanted are taken by their bits, to be compared by their codes."""
+"""Passages selected by bits for each one wanted, to be compared by their codes."""
 
 _NOT_ALLOWED = np.iinfo(np.uint16).max
 """More bits than a vector has."""
 
 
 class NearestPassages:
-    """Finds the nearest of the passages of segments, whose places are those among all that count.
+    """Finds the nearest passages in segments; a passage's place is its position among all current ones.
 
-    ``doubt`` is called where bits cannot be sound.
+    ``doubt`` is called if bits cannot be valid.
     """
 
     def __init__(self, segments: Sequence[Segment], doubt: Callable[[], None]) -> None:
@@ -37,7 +37,7 @@ class NearestPassages:
         self._small_places = _together(places, [segment.bits is None for segment in segments])
 
     def best(self, questions: Floats, count: int, allowed: Flags | None) -> Iterator[Rows]:
-        """For each question the places of the ``count`` nearest passages, or of fewer that are ``allowed``, best first."""
+        """Yield, for each question, the places of up to ``count`` nearest passages that are ``allowed``, best first."""
         size = max(1, BLOCK_SCORES // max(1, len(self._small)))
         for begin in range(0, len(questions), size):
             block = questions[begin : begin + size]
@@ -51,7 +51,7 @@ class NearestPassages:
                 yield places[_highest(values, None if allowed is None else allowed[places], count)]
 
     def _near(self, question: Floats, count: int, allowed: Flags | None) -> tuple[Rows, Floats]:
-        """The places of about ``count`` passages of large segments by their bits, and their inner products."""
+        """Return the places of about ``count`` passages of large segments, selected by bits, and their inner products."""
         parts = [(differences(question, segment.bits), segment.words["passage"]) for segment in self._large]  # type: ignore[arg-type]
         counts = np.concatenate([of_part[part.live] if len(part.dead) else of_part for of_part, part in parts])
         if allowed is not None:
@@ -72,7 +72,7 @@ def _together(places: Sequence[Rows], wanted: Sequence[bool]) -> Rows:
 
 
 def _highest(values: Floats, flags: Flags | None, count: int) -> Rows:
-    """The rows of the highest values, of those whose flag is set."""
+    """Return the rows of the highest values among those whose flag is set."""
     if np.isnan(values).any():
         raise ValueError("a score is not a number")
     return best_sentences(values if flags is None else np.where(flags, values, -np.inf), count)

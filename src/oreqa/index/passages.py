@@ -1,4 +1,4 @@
-"""Index ready-made passages and data files; map the passages' sentences to rows of scores."""
+"""Indexes ready-made passages and data files, and maps the passages' sentences to score rows."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def index_passages(
     device: str = "cpu",
     progress: Progress = no_progress,
 ) -> Index:
-    """An index in ``folder`` whose passages are these and no others, with their sentences.
+    """Build an index in ``folder`` of exactly these passages, with their sentences.
 
-    Passages of one document follow each other. What the folder has of them already is not encoded again, and stays where
-    it is: ``sentence_rows`` says where.
+    Passages of one document must be adjacent. Passages already in the folder are not encoded again and keep their place,
+    which ``sentence_rows`` returns.
     """
 
     def documents() -> Iterator[tuple[Document, list[Passage]]]:
@@ -49,9 +49,9 @@ def index_corpus(
     device: str = "cpu",
     progress: Progress = no_progress,
 ) -> Index:
-    """An index of a BEIR corpus and of nothing else, its documents named by their ids and split as a user's are.
+    """Build an index of exactly a BEIR corpus, with documents named by their ids and split like a user's.
 
-    A document without a text has its title as one. What the folder has already is neither split nor encoded again.
+    The title of a document without text becomes its text. What the folder already has is neither split nor encoded again.
     """
     documents = (Document(entry.id, entry.title, entry.text if entry.text.strip() else entry.title) for entry in corpus)
     return _index(folder, ((document, None) for document in documents), None, settings, device, progress)
@@ -64,9 +64,9 @@ def index_data(
     device: str = "cpu",
     progress: Progress = no_progress,
 ) -> Index:
-    """An index of the paragraphs of a SQuAD or MRQA file, a passage each, or of a BEIR folder's documents (index_corpus).
+    """Build an index of a SQuAD or MRQA file, one passage per paragraph, or of a BEIR folder's documents (index_corpus).
 
-    Questions that the data holds are not looked at. Raises InputError for data that cannot be read or hold no text.
+    Questions in the data are ignored. Raises InputError for data that cannot be read or contain no text.
     """
     if data.is_dir():
         return index_corpus(folder, load_corpus(data), settings, device, progress)
@@ -77,7 +77,7 @@ def index_data(
 
 
 def index_folder(index: str | Path | None, out: Path) -> Path:
-    """The folder of the data's index: ``index``, or one next to the file ``out`` that is made with it."""
+    """Return the folder of the data's index: ``index``, or one next to the output file ``out``."""
     return out.with_name(f"{out.name}.index") if index is None else as_index_folder(index)
 
 
@@ -89,7 +89,7 @@ def _index(
     device: str,
     progress: Progress,
 ) -> Index:
-    """Index documents, as the passages that they were cut into or else split here, in place of what the folder holds."""
+    """Index documents, with ready-made passages or split here, replacing the folder's content."""
     folder = as_index_folder(folder)
     with (
         show(progress, "encoding passages", total) as advance,
@@ -104,10 +104,10 @@ def _index(
 
 
 def sentence_rows(index: Index, passages: Sequence[Passage]) -> Rows:
-    """For every sentence of ``passages`` in turn, its row among the scores of the index (``Index.score_all``).
+    """Return, for every sentence of ``passages`` in turn, its row in the index's scores (``Index.score_all``).
 
-    Passages are found by their document's key, their place in it, and their text. Raises InputError if the index does not
-    hold these passages, cut into these sentences, and no others.
+    Passages are identified by document key, place in the document, and text. Raises InputError unless the index contains
+    exactly these passages, split into these sentences.
     """
     places: dict[str, list[tuple[Passage, int]]] = defaultdict(list)
     row = 0

@@ -1,4 +1,4 @@
-"""Postings: which texts hold a word, and how often; of texts in parts, some of which count no longer."""
+"""Postings: which texts contain a word, and how often; for texts in parts, some of them deleted."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from oreqa.arrays import Ints, Rows, check_whole, mapped_array
 from oreqa.index.lexical import Texts
 
 _SIZES = 4
-"""Numbers in front of a file of postings: how many words, postings and texts there are, and a zero."""
+"""Numbers in the header of a postings file: the counts of words, postings and texts, and a zero."""
 
 
 @dataclass(frozen=True, slots=True)
 class Postings:
-    """The ``words`` that some text holds, rising, and the texts that hold each, ``rows[starts[i] : starts[i + 1]]``, rising.
+    """The ``words`` of all texts, rising, and the texts that contain each, ``rows[starts[i] : starts[i + 1]]``, rising.
 
     ``counts`` says how often, and ``lengths`` how many words each text has.
     """
@@ -30,7 +30,7 @@ class Postings:
     lengths: Ints
 
     def of(self, number: int) -> tuple[Ints, Ints]:
-        """The rows of the texts that hold a word, and how often they do."""
+        """Return the rows of the texts that contain a word, and how often."""
         place = int(self.words.searchsorted(np.int32(number)))
         if place == len(self.words) or self.words[place] != number:
             return self.rows[:0], self.counts[:0]
@@ -39,7 +39,7 @@ class Postings:
 
 
 def postings_of(texts: Texts) -> Postings:
-    """The postings of numbered words of all texts, one after another."""
+    """Return the postings of numbered words of concatenated texts."""
     terms, lengths = texts
     keys = terms.astype(np.int64) * len(lengths) + np.repeat(np.arange(len(lengths)), lengths)
     keys, counts = np.unique(keys, return_counts=True)
@@ -47,7 +47,7 @@ def postings_of(texts: Texts) -> Postings:
 
 
 def _grouped(keys: NDArray[np.int64], counts: NDArray[np.integer], lengths: NDArray[np.integer]) -> Postings:
-    """Postings from their rising keys: the number of the word times the number of texts, plus the text's row."""
+    """Return postings from their rising keys: the word's number times the number of texts, plus the text's row."""
     of_postings, rows = np.divmod(keys, max(len(lengths), 1))
     starts = np.flatnonzero(np.diff(of_postings, prepend=-1))
     words, starts = of_postings[starts].astype(np.int32), np.append(starts, len(keys)).astype(np.int64)
@@ -64,7 +64,7 @@ def write_postings(postings: Postings, path: Path) -> None:
 
 
 def mapped_postings(path: Path, count: int) -> Postings:
-    """Postings of ``count`` texts in a file, mapped into memory. Raises ValueError if they are of another number."""
+    """Map the postings of ``count`` texts in a file into memory. Raises ValueError if their number differs."""
     every: Ints = mapped_array(path)
     words, postings, texts, _ = every[: 2 * _SIZES].view("<i8").tolist()
     sizes = [2 * _SIZES, 2 * (words + 1), words, postings, postings, texts]
@@ -76,7 +76,7 @@ def mapped_postings(path: Path, count: int) -> Postings:
 
 @dataclass(frozen=True, slots=True)
 class LivePostings:
-    """The postings of a part of the texts. Those of the ``dead`` rows, rising, count no longer; ``live`` are the others."""
+    """Postings of which the ``dead`` rows, rising, are deleted; ``live`` are the others."""
 
     postings: Postings
     dead: Rows
@@ -84,12 +84,12 @@ class LivePostings:
 
     @classmethod
     def of(cls, postings: Postings, dead: Rows | None = None) -> LivePostings:
-        """A part of all texts of the postings but the ``dead`` ones."""
+        """Wrap postings without the ``dead`` rows."""
         dead = np.zeros(0, np.intp) if dead is None else dead
         return cls(postings, dead, np.delete(np.arange(len(postings.lengths)), dead) if len(dead) else dead)
 
     def rows(self, places: Rows) -> Rows:
-        """The rows of live texts by their places among these."""
+        """Return the rows of live texts by their positions among the live ones."""
         return self.live[places] if len(self.dead) else places
 
     def __len__(self) -> int:
@@ -97,7 +97,7 @@ class LivePostings:
 
 
 def joined(parts: Sequence[LivePostings]) -> Postings:
-    """The postings of the live texts of several parts, one part behind another."""
+    """Concatenate the postings of the live texts of several parts."""
     size, begin = sum(map(len, parts)), 0
     keys, counts, lengths = [], [], []
     for part in parts:
@@ -116,7 +116,7 @@ def joined(parts: Sequence[LivePostings]) -> Postings:
 
 
 def renumbered(postings: Postings, old: Ints, new: Ints) -> Postings:
-    """The postings with ``new`` numbers of words in place of the ``old`` ones, which rise and hold all of theirs."""
+    """Return the postings with the ``old`` word numbers, rising and complete, replaced by the ``new`` ones."""
     words = new[np.searchsorted(old, postings.words)]
     order = np.argsort(words)
     sizes = np.diff(postings.starts)[order]
@@ -126,7 +126,7 @@ def renumbered(postings: Postings, old: Ints, new: Ints) -> Postings:
 
 
 def live_words(part: LivePostings) -> tuple[Ints, Ints]:
-    """The words that live texts of a part hold, rising, and how many texts hold each."""
+    """Return the words in a part's live texts, rising, and how many texts contain each."""
     postings = part.postings
     if not len(part.dead):
         return postings.words, np.diff(postings.starts).astype(np.int32)

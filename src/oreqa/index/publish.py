@@ -1,6 +1,6 @@
-"""Build a generation's search files: vectors, BM25 and row numbers.
+"""Builds a generation's search files: vectors, BM25 and row numbers.
 
-They depend on nothing but the documents and their encodings, but for which passages stand in which segment.
+Apart from the assignment of passages to segments, they depend only on the documents and their encodings.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from oreqa.index.terms import Terms, drop_unused_terms, write_compounds
 from oreqa.models.names import FITTED
 
 Encode = Callable[[Mapping[bytes, Passage]], None]
-"""Encodes passages, whose keys are their hashes."""
+"""Encodes passages, keyed by hash."""
 
 HashedId = tuple[int, bytes]
 """The id of a passage and the hash of its encoder input."""
@@ -50,10 +50,10 @@ HashedId = tuple[int, bytes]
 def complete_draft(
     database: sqlite3.Connection, folder: Path, encodings: Encodings, encode: Encode, before: Published | None = None
 ) -> dict[str, dict[str, Any]]:
-    """Build the search files in ``folder``; return what ``build_search_files`` does.
+    """Build the search files in ``folder``; return the result of ``build_search_files``.
 
-    What has not changed since ``before``, a generation by the same encoder, is taken from there. ``encode`` is called with
-    passages whose encodings are missing.
+    What is unchanged since ``before``, a generation by the same encoder, is reused. ``encode`` is called with passages
+    whose encodings are missing.
     """
     with transaction(database):
         write_setting(database, "encoded_by", encodings.encoder)
@@ -61,7 +61,7 @@ def complete_draft(
 
 
 def draft_passages(database: sqlite3.Connection, rows: Iterable[HashedId]) -> Iterator[dict[bytes, Passage]]:
-    """Passages of a draft by their hashes, each once, in batches."""
+    """Yield distinct passages of a draft, keyed by hash, in batches."""
     for batch in chunks({digest: number for number, digest in rows}.items(), BATCH_PASSAGES):
         passages = stored_passages(database, [number for _, number in batch])
         yield {digest: passages[number][0] for digest, number in batch}
@@ -70,8 +70,7 @@ def draft_passages(database: sqlite3.Connection, rows: Iterable[HashedId]) -> It
 def build_search_files(
     database: sqlite3.Connection, folder: Path, encodings: Encodings, encode: Encode, before: Published | None
 ) -> dict[str, dict[str, Any]]:
-    """Write the search files of a draft into ``folder``; return the rows of the manifest of those that it shares with
-    ``before``."""
+    """Write a draft's search files into ``folder``; return the manifest rows of those shared with ``before``."""
     if engine := read_settings(database).engine:
         _write_to_milvus(database, folder, server_uri(engine), encodings, encode, before.milvus if before else None)
         return {}
@@ -79,7 +78,7 @@ def build_search_files(
     names = [] if before is None else [name for name in read_manifest(before.generation) if not name.endswith(BITS)]
 
     def merged(parts: Sequence[Segment]) -> Segment:
-        """Several segments as one; those that were published are compared with their checksums, and must be sound."""
+        """Merge segments; published ones are verified against their checksums and must be intact."""
         published = tuple(f"{part.name}/" for part in parts if any(part is other for other in old))
         if before is not None and published:
             need_sound(before.generation, [name for name in names if name.startswith(published)])
@@ -114,7 +113,7 @@ def _write_to_milvus(
     encode: Encode,
     before: MilvusEngine | None,
 ) -> None:
-    """Write the passages that a state ``before`` does not hold to Milvus, and what the new one is into ``folder``."""
+    """Write passages missing in the state ``before`` to Milvus, and the description of the new state into ``folder``."""
     last = before.state.collection.last if before else 0
     rows = database.execute("SELECT id, encoding FROM passages WHERE id > ? ORDER BY id", (last,)).fetchall()
     for batch in draft_passages(database, (row for row in rows if row[1] not in encodings)):
@@ -133,11 +132,11 @@ def _write_to_milvus(
 
 
 _WRITTEN, _SAMPLED = 2_000, 10_000
-"""Passages that are written to Milvus at a time, and those from which the mean length of a new index's is told."""
+"""Passages written to Milvus at a time, and passages from which the mean length of a new index's is estimated."""
 
 
 def _kept_of(before: Published, database: sqlite3.Connection) -> Iterator[Segment]:
-    """The segments of a generation in which the passages that were removed from the draft count no longer."""
+    """Yield a generation's segments without the passages that were removed from the draft."""
     removed = np.array(database.execute("SELECT id FROM removed").fetchall(), np.int64).reshape(-1)
     for segment in before.segments:
         gone = np.isin(segment.passage_ids, removed)
@@ -147,7 +146,7 @@ def _kept_of(before: Published, database: sqlite3.Connection) -> Iterator[Segmen
 
 
 def _runs_between(segments: Sequence[Segment], database: sqlite3.Connection) -> Iterator[list[HashedId]]:
-    """The passages that no segment holds: behind all of them the new ones, between two those of one that was damaged."""
+    """Yield the passages that no segment has: after all segments the new ones, between two those of a damaged one."""
     ends = [0, *(int(segment.passage_ids[-1]) for segment in segments)]
     begins = [*(int(segment.passage_ids[0]) for segment in segments), np.iinfo(np.int64).max]
     query = "SELECT id, encoding FROM passages WHERE id > ? AND id < ? ORDER BY id"
@@ -157,11 +156,11 @@ def _runs_between(segments: Sequence[Segment], database: sqlite3.Connection) -> 
 
 
 def _new_segment(database: sqlite3.Connection, rows: Sequence[HashedId], encodings: Encodings) -> Segment:
-    """The segment of passages that are encoded and that no other segment holds."""
+    """Build the segment of encoded passages that no other segment has."""
     query = "SELECT id, passage FROM sentences WHERE passage BETWEEN ? AND ? ORDER BY passage, id"
     table = np.array(database.execute(query, (rows[0][0], rows[-1][0])).fetchall(), np.int64).reshape(-1, 2)
     passage_ids = np.array([number for number, _ in rows], np.int64)
-    table = table[np.isin(table[:, 1], passage_ids)]  # shared documents have sentences of passages that count no longer
+    table = table[np.isin(table[:, 1], passage_ids)]  # shared documents have sentences of removed passages
     sentence_rows = np.searchsorted(passage_ids, table[:, 1])
     starts = np.searchsorted(sentence_rows, np.arange(len(rows) + 1))
     vectors: dict[Unit, Codes] = {}
@@ -175,7 +174,10 @@ def _new_segment(database: sqlite3.Connection, rows: Sequence[HashedId], encodin
 
 
 def _words_of(database: sqlite3.Connection, ids: Sequence[int]) -> dict[Unit, Postings]:
-    """The words of passages and of their sentences. Those of a passage include its head's, those of a sentence do not."""
+    """Return the words of passages and of their sentences.
+
+    Those of a passage include its head's, those of a sentence do not.
+    """
     language, terms = read_setting(database, "language"), Terms(database)
     texts: dict[Unit, list[Ints]] = {unit: [] for unit in UNITS}
     for batch in chunks(ids, BATCH_PASSAGES):
@@ -192,7 +194,7 @@ def _words_of(database: sqlite3.Connection, ids: Sequence[int]) -> dict[Unit, Po
 
 
 def link_search_files(generation: Path, draft: Path) -> dict[str, dict[str, Any]]:
-    """Link a generation's search files into a draft with the same passages; return their rows of the manifest."""
+    """Link a generation's search files into a draft with the same passages; return their manifest rows."""
     checksums = {name: row for name, row in read_manifest(generation).items() if name not in (DOCUMENTS, CHANGES)}
     for name in checksums:
         link_file(generation / name, draft / name)
@@ -200,13 +202,13 @@ def link_search_files(generation: Path, draft: Path) -> dict[str, dict[str, Any]
 
 
 def link_fitted(generation: Path | None, draft: Path, damaged: Container[str]) -> None:
-    """Link what was fitted for an index into a draft whose search files are built anew, unless it is damaged."""
+    """Link what was fitted for an index into a draft with rebuilt search files, unless it is damaged."""
     if generation is not None and FITTED not in damaged and (generation / FITTED).is_file():
         link_file(generation / FITTED, draft / FITTED)
 
 
 def note_contents(database: sqlite3.Connection, passages: int) -> None:
-    """Note in a draft how many ``passages`` and documents it has, and the hash of its contents."""
+    """Record in a draft its number of ``passages`` and documents, and the hash of its contents."""
     with transaction(database):
         write_setting(database, "passages", str(passages))
         write_setting(database, "documents", str(_documents(database)))
@@ -214,7 +216,7 @@ def note_contents(database: sqlite3.Connection, passages: int) -> None:
 
 
 def _documents(database: sqlite3.Connection) -> int:
-    """The number of documents, from that of those which are shared: an update counts what changed."""
+    """Return the number of documents, derived from that of the shared ones: an update counts only changes."""
     (added,) = database.execute("SELECT COUNT(*) FROM main.documents").fetchone()
     if not is_shared(database):
         return int(added)
@@ -225,9 +227,9 @@ def _documents(database: sqlite3.Connection) -> int:
 
 
 def _content_hash(database: sqlite3.Connection) -> str:
-    """A hash of all that determines search results: settings, and the documents' ids, keys and contents.
+    """Return a hash of everything that determines search results: settings, and the documents' ids, keys and contents.
 
-    The hashes of documents are summed up, so that an update needs those alone that change.
+    The hashes of documents are summed, so that an update needs only those that change.
     """
     if is_shared(database):
         row = database.execute("SELECT value FROM whole.settings WHERE key = 'sum'").fetchone()
@@ -245,7 +247,7 @@ def _content_hash(database: sqlite3.Connection) -> str:
 
 
 def _sum(database: sqlite3.Connection, table: str) -> int:
-    """The sum of the documents' hashes, as numbers."""
+    """Return the sum of the documents' hashes, as numbers."""
     total = 0
     for number, key, content in database.execute(f"SELECT id, key, hash FROM {table}"):
         hashed = hashlib.sha256(key.encode()).digest() + content
@@ -255,5 +257,5 @@ def _sum(database: sqlite3.Connection, table: str) -> int:
 
 _BYTES = 256
 _MODULUS = 1 << (8 * _BYTES)
-"""Sums of so many bits cannot be made equal on purpose either: the best attack that is known, Wagner's generalized birthday
-attack, takes about 2 ** (2 * sqrt(2048)) = 2 ** 90 steps."""
+"""Sums of this many bits cannot be made to collide on purpose: the best known attack, Wagner's generalized birthday attack,
+takes about 2 ** (2 * sqrt(2048)) = 2 ** 90 steps."""

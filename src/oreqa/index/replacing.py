@@ -1,6 +1,6 @@
-"""One generation replaces another: the draft that is published by a rename, and the removal of what was replaced.
+"""Replaces one generation by another: publishes the draft by a rename, and removes what was replaced.
 
-A process can be killed between the two, or leave a draft. Whatever opens the index for writing next removes what is left.
+A process can be killed between the two, or leave a draft. Whoever opens the index for writing next removes the leftovers.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _KEPT_SECONDS = 10.0
 
 
 def clear_folder(folder: Path) -> None:
-    """Remove what an update that was killed has left, where the next one begins.
+    """Remove the leftovers of a killed update before the next one begins.
 
-    Raises IndexStateError if something has the draft's name that no update wrote.
+    Raises IndexStateError if something other than a draft has the draft's name.
     """
     drop_draft(folder)
     if os.path.lexists(folder / DRAFT):
@@ -41,12 +41,12 @@ def clear_folder(folder: Path) -> None:
 
 def drop_draft(folder: Path) -> None:
     """Remove the draft of an update that has ended."""
-    if (folder / DRAFT).is_dir():  # removing a FIFO as a folder would wait for ever
+    if (folder / DRAFT).is_dir():  # removing a FIFO as a folder would block forever
         shutil.rmtree(folder / DRAFT, ignore_errors=True)
 
 
 def publish_draft(folder: Path) -> Path:
-    """Make the draft, complete with its manifest, the current generation, and remove old ones. Returns the new folder."""
+    """Make the draft, complete with its manifest, the current generation; remove old ones. Returns the new folder."""
     draft, before = folder / DRAFT, newest_generation(folder)
     published = generation_folder(folder, generation_number(before) + 1 if before else 1)
     for path in (*sorted(draft.rglob("*")), draft):  # files must reach the disk before the rename does
@@ -62,7 +62,7 @@ def publish_draft(folder: Path) -> Path:
 
 
 def _remove_replaced(folder: Path) -> None:
-    """Remove all but the two newest generations once their successor is _KEPT_SECONDS old, and those that are forgotten."""
+    """Remove forgotten generations, and all but the two newest once their successor is _KEPT_SECONDS old."""
     for path in forgotten_generations(folder):
         shutil.rmtree(path, ignore_errors=True)
     for path, successor in pairwise([path for _, path in sorted(list_generations(folder))][:-1]):
@@ -75,7 +75,7 @@ def _remove_replaced(folder: Path) -> None:
 
 
 def forgotten_generations(folder: Path) -> list[Path]:
-    """The generations before one whose manifest says that none is kept: an update that was killed has left them."""
+    """Return the generations before one whose manifest says that none is kept: leftovers of a killed update."""
     paths = [path for _, path in sorted(list_generations(folder))]
     return paths[: max((number for number, path in enumerate(paths) if _forgets(path)), default=0)]
 
@@ -83,17 +83,17 @@ def forgotten_generations(folder: Path) -> list[Path]:
 def _forgets(generation: Path) -> bool:
     path = generation / MANIFEST
     with suppress(OSError, ValueError, RecursionError):
-        manifest = json.loads(path.read_bytes()) if path.is_file() else None  # a FIFO would be read for ever
+        manifest = json.loads(path.read_bytes()) if path.is_file() else None  # reading a FIFO would block forever
         return isinstance(manifest, dict) and manifest.get("forgets") is True
     return False
 
 
 _NO_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EROFS}
-"""What fsync says on file systems that know nothing of it. All else, such as EIO and ENOSPC, means that data is lost."""
+"""fsync errors of file systems that do not support it. All others, such as EIO and ENOSPC, mean that data is lost."""
 
 
 def _sync(path: Path) -> None:
-    """Flush a file, or the names in a folder, to the disk, where the file system supports it. Raises OSError if it fails."""
+    """Flush a file, or a folder's entries, to disk where the file system supports it. Raises OSError if it fails."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except PermissionError:  # a folder, on systems that cannot open one

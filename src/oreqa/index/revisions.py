@@ -1,4 +1,4 @@
-"""What an index remembers of a file to tell whether it has changed: its size, its time, and how it was read."""
+"""How an index detects that a file has changed: its size, its time, and how it was read."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from oreqa.corpus.readers import Fields
 
 IN_MEMORY = "in memory"
-"""The revision of a document that was read from no file: its source is named by its key."""
+"""The revision of a document that was not read from a file: its source is its key."""
 
 _AGAIN = " again"
 _GRAIN = 2_000_000_000
-"""Nanoseconds in which a file can change twice with the same time, on any file system."""
+"""Nanoseconds within which a file can change twice without a new time, on any file system."""
 
 
 def file_revision(file: Path, fields: Fields) -> str:
-    """Return the revision of a file that is read with these ``fields``. Raises DocumentError if it cannot be reached."""
+    """Return the revision of a file read with these ``fields``. Raises DocumentError if it cannot be accessed."""
     try:
         status = file.stat()
     except OSError as error:
@@ -31,15 +31,15 @@ def file_revision(file: Path, fields: Fields) -> str:
 
 
 def read_revision(revision: str, begun: int) -> str:
-    """Return what to remember of a file whose reading began at the time ``begun``, in nanoseconds.
+    """Return the revision to record for a file whose reading began at ``begun``, in nanoseconds.
 
-    One that was written just before may change again within the clock's grain: it is read once more next time.
+    A file written just before may change again within the clock's resolution: it is read again next time.
     """
     return revision if begun - size_and_time(revision)[1] > _GRAIN else revision + _AGAIN
 
 
 def size_and_time(revision: str) -> tuple[int, int]:
-    """Return the size in bytes, and the time of change in nanoseconds, that a file had when it was read."""
+    """Return the size in bytes, and the modification time in nanoseconds, that a file had when it was read."""
     _, size, changed, *_ = revision.split(" ", 3)
     return int(size), int(changed)
 
@@ -48,8 +48,10 @@ State = Literal["same", "changed", "gone", "none"]
 
 
 def file_state(source: str, revision: str | None) -> State:
-    """Return whether a file is still the one that was indexed with this ``revision``; "none" where there is no file, it
-    was not settled when it was read, or it cannot be reached. It costs one look at the disk, and opens nothing."""
+    """Return whether a file is still the one that was indexed with this ``revision``.
+
+    "none" if there is no file, it was still changing when it was read, or it cannot be accessed. Only calls stat.
+    """
     if revision in (None, IN_MEMORY):
         return "none"
     try:

@@ -1,7 +1,7 @@
-"""The tables of an index's documents, and how two files of them are read as one.
+"""The tables of an index's documents, and how two database files are read as one.
 
-``documents.db`` is shared by generations and never changes. ``changes.db`` beside it has the same tables for what was added
-since, the settings and the words of compounds, and says which documents and sources of the first count no longer.
+``documents.db`` is shared by generations and never changes. ``changes.db`` next to it has the same tables for later
+additions, the settings and the words of compounds, and lists the replaced documents and sources of the first.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ CREATE TABLE removed_sources(path TEXT PRIMARY KEY) WITHOUT ROWID;
 """
 
 NUMBERED = ("documents", "passages", "sentences", "terms")
-"""The tables whose rows have ids of their own."""
+"""The tables whose rows have their own ids."""
 
-# What counts of what is written whole, a table each; the changes follow. SQLite finds rows of such a view by the indexes of
-# both tables as long as its columns are columns.
+# The current rows of the whole file, one query per table; the changes are appended. SQLite uses the indexes of both tables
+# for such a view as long as its columns are plain columns.
 _COUNTING = {
     "documents": "SELECT * FROM whole.documents WHERE id NOT IN (SELECT id FROM main.replaced_rows)",
     "passages": "SELECT * FROM whole.passages WHERE document NOT IN (SELECT id FROM main.removed_documents)",
@@ -67,15 +67,15 @@ _COUNTING = {
 
 
 def create_tables(database: sqlite3.Connection, name: str = "main", changes: bool = False) -> None:
-    """Create the tables in a database of a connection; with ``changes`` those of a file of changes."""
+    """Create the tables in a connection's database; with ``changes``, those of a file of changes."""
     for statement in (SCHEMA + _OF_CHANGES if changes else SCHEMA).split(";\n"):
         database.execute(re.sub(r"CREATE (TABLE|INDEX) ", rf"CREATE \1 {name}.", statement))
 
 
 def show_as_one(database: sqlite3.Connection, whole: str) -> None:
-    """Let the tables of a connection to changes show what is written ``whole``, a file's URI, as well.
+    """Make the tables of a connection to changes include those of the ``whole`` file, given by its URI.
 
-    SQLite looks the name of a table up among the temporary ones first.
+    SQLite looks up table names among the temporary ones first.
     """
     database.execute("ATTACH ? AS whole", (whole,))
     for table, counting in _COUNTING.items():
@@ -84,5 +84,5 @@ def show_as_one(database: sqlite3.Connection, whole: str) -> None:
 
 
 def is_shared(database: sqlite3.Connection) -> bool:
-    """Whether a connection is one to changes, beside documents that are shared with other generations."""
+    """Return whether a connection is to changes whose documents are shared with other generations."""
     return any(name == "whole" for _, name, _ in database.execute("PRAGMA database_list"))

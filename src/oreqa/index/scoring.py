@@ -1,4 +1,4 @@
-"""Retrieval scores, added up by weights, and the best of them."""
+"""Adds up weighted retrieval scores and selects the best."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from oreqa.index.scores.questions import Questions, RetrievalScore
 from oreqa.index.snapshot import Snapshot
 
 EXHAUSTIVE = 6_000
-"""Passages up to which a search scores every sentence, and not those of candidates alone."""
+"""Passages up to which a search scores every sentence rather than only those of candidates."""
 
 PASSAGES_A_CANDIDATE, CANDIDATES = 30, 1_000
-"""Vectors and words each give a search one of so many passages as candidates, whose sentences are scored in full; at most
-so many."""
+"""Vectors and words each select one in this many passages as a candidate, whose sentences are all scored; at most the second
+number."""
 
 ScoreWeights = Mapping[str, float]
-"""Weights of retrieval scores by their names; a score without one takes no part.
+"""Weights of retrieval scores by name; a score without a weight is not used.
 
 A sentence's score is the weighted sum of its scores and its passage's; a passage's is that of its best sentence.
 """
 
 
 def plain_weights(scores: Mapping[str, RetrievalScore], snapshot: Snapshot | None = None) -> ScoreWeights:
-    """The weights where none were fitted: each score counts about as much as any other.
+    """Return default weights, under which all scores count about equally.
 
-    With a ``snapshot`` scores of another scale than usual, as inner products of vectors that are not normalised, do, too.
+    A ``snapshot`` makes this hold for scores of an unusual scale, too, such as inner products of vectors not normalised.
     """
     return {
         name: score.plain_weight / (score.scale(snapshot) if score.scale and snapshot else 1.0)
@@ -46,7 +46,7 @@ def plain_weights(scores: Mapping[str, RetrievalScore], snapshot: Snapshot | Non
 
 
 def check_weights(weights: Mapping[Unit, ScoreWeights], scores: Mapping[str, RetrievalScore]) -> None:
-    """Raise InputError for weights of a unit or a score that does not exist, and for a weight that is not finite."""
+    """Raise InputError for weights of a unit or score that does not exist, and for weights that are not finite."""
     for unit, by_name in weights.items():
         choice(unit, UNITS, "unit")
         for name, weight in by_name.items():
@@ -57,7 +57,7 @@ def check_weights(weights: Mapping[Unit, ScoreWeights], scores: Mapping[str, Ret
 
 
 def mode_weights(weights: ScoreWeights, mode: Mode, scores: Mapping[str, RetrievalScore]) -> ScoreWeights:
-    """The weights of the scores that ``mode`` uses, in the order of ``scores``; weights of 0 are left out.
+    """Return the weights of the scores that ``mode`` uses, in the order of ``scores``, without weights of 0.
 
     Raises InputError for a name that is no score, and if no score is left.
     """
@@ -75,9 +75,9 @@ def mode_weights(weights: ScoreWeights, mode: Mode, scores: Mapping[str, Retriev
 
 @dataclass(frozen=True, slots=True)
 class QuestionScores:
-    """One question's scores by their names: arrays over sentences, or over the passages that they stand in.
+    """One question's scores by name: arrays over sentences, or over the passages that contain them.
 
-    ``owner[i]`` is the place of sentence ``i``'s passage in the arrays of passages. ``units`` says which arrays those are;
+    ``owner[i]`` is the place of sentence ``i``'s passage in the passage arrays. ``units`` says which kind each array is;
     ``bounds`` are numbers of the question itself.
     """
 
@@ -87,7 +87,7 @@ class QuestionScores:
     bounds: Mapping[str, float] = field(default_factory=dict)
 
     def total(self, weights: ScoreWeights) -> Floats:
-        """The weighted sum of the scores for every sentence."""
+        """Return the weighted sum of the scores for every sentence."""
         sums: dict[Unit, Floats] = {}
         for name, scores in self.scores.items():
             weighted, unit = np.float32(weights[name]) * scores, self.units[name]
@@ -99,11 +99,11 @@ class QuestionScores:
         return of_sentences + sums["passage"][self.owner] if "passage" in sums else of_sentences
 
     def by_sentence(self, name: str) -> Floats:
-        """The score ``name`` of every sentence; that of its passage, if it is a score of passages."""
+        """Return the score ``name`` of every sentence; that of its passage if it is a passage score."""
         return self.scores[name] if self.units[name] == "sentence" else self.scores[name][self.owner]
 
     def at(self, place: int) -> dict[str, float]:
-        """The raw scores of the sentence at ``place``."""
+        """Return the raw scores of the sentence at ``place``."""
         owner = self.owner[place]
         scores = {name: float(s[place if self.units[name] == "sentence" else owner]) for name, s in self.scores.items()}
         return {**scores, **self.bounds}
@@ -118,7 +118,7 @@ def best_hits(
     unit: Unit,
     where: Conditions,
 ) -> list[list[Hit]]:
-    """The ``k`` best hits of each question in documents that fulfil ``where``, best first."""
+    """Return the ``k`` best hits of each question in documents that fulfil ``where``, best first."""
     snapshot = questions.snapshot
     with snapshot.reading():
         allowed = snapshot.allowed(where)
@@ -158,16 +158,16 @@ class _Ranked(NamedTuple):
 def _check_possible(
     arrays: Mapping[str, Floats], scores: Mapping[str, RetrievalScore], questions: Questions, number: int
 ) -> None:
-    """Doubt the files if sound ones cannot give these scores of a question."""
+    """Have the files verified if undamaged ones cannot give these scores."""
     for name, score in scores.items():
         if len(values := arrays[name]) and score.limits is not None:
             lowest, highest = score.limits(questions, number)
-            if not (lowest <= values.min() and values.max() <= highest):  # also where one is no number
+            if not (lowest <= values.min() and values.max() <= highest):  # also true if one is NaN
                 questions.passages.doubt()
 
 
 def _hits(snapshot: Snapshot, rankings: Sequence[Sequence[_Ranked]]) -> list[list[Hit]]:
-    """The hits of each question."""
+    """Return the hits of each question."""
     passages = snapshot.passages({ranked.passage for ranking in rankings for ranked in ranking})
     hits_by_question = []
     for ranking in rankings:
@@ -180,7 +180,7 @@ def _hits(snapshot: Snapshot, rankings: Sequence[Sequence[_Ranked]]) -> list[lis
 
 
 def exhaustive_scores(questions: Questions, scores: Mapping[str, RetrievalScore]) -> Iterator[QuestionScores]:
-    """Every sentence of the passages to score, by each of ``scores``, question by question."""
+    """Yield the scores of every sentence of the passages to search, by each of ``scores``, for each question."""
     owner = questions.passages.sentence_rows
     units = {name: score.unit for name, score in scores.items()}
     if not len(owner):
@@ -196,9 +196,9 @@ def exhaustive_scores(questions: Questions, scores: Mapping[str, RetrievalScore]
 def candidate_scores(
     questions: Questions, scores: Mapping[str, RetrievalScore], k: int, allowed: Ids | None
 ) -> Iterator[tuple[Scorable, QuestionScores]]:
-    """The candidates of each question, and every sentence of them, by each of ``scores``.
+    """Yield each question's candidates, and the scores of all of their sentences, by each of ``scores``.
 
-    Candidates are the best passages, ``k`` or more, by vector and by BM25, or by the one that the scores' modes use.
+    Candidates are the best passages, ``k`` or more, by vector and by BM25, or by the one of them that the scores use.
     """
     engine, modes = questions.snapshot.engine, {score.mode for score in scores.values()}
     vectors = questions.vectors if "dense" in modes else None
@@ -210,7 +210,7 @@ def candidate_scores(
 
 
 def _scored(questions: Questions, scores: Mapping[str, RetrievalScore]) -> Iterator[dict[str, Floats]]:
-    """Each score's array over its units, by name, question by question."""
+    """Yield each score's array over its units, by name, for each question."""
     counts = {name: len(questions.passages.ids(score.unit)) for name, score in scores.items()}
     streams = {name: score.score(questions) for name, score in scores.items()}
     for _ in questions.texts:

@@ -32,10 +32,10 @@ from oreqa.processes import OfOneProcess
 
 
 class Index(OfOneProcess):
-    """An index opened for reading; nothing is written, so that its folder may be read-only.
+    """An index opened for reading. Nothing is written, so its folder may be read-only.
 
-    It follows updates by itself: a search sees one complete state, the newest. Threads may share it, processes may not.
-    Close it in the end.
+    It follows updates: every search sees one complete state, the newest. Threads may share an Index, processes may not.
+    Close it when done.
 
     Examples:
         >>> with Index.open("kb") as index:
@@ -55,9 +55,9 @@ class Index(OfOneProcess):
     ) -> None:
         """Open an index; its model runs on the ``device``, cpu or cuda.
 
-        ``scores`` are the retrieval scores by their names, ``weights`` what each counts for a unit, fitted ones by default.
-        The model of ``like``, another index, is used if it is the same one.
-        Raises IndexStateError if there is no completed index, or if it is damaged; InputError for wrong weights.
+        ``scores`` are the retrieval scores by name, ``weights`` their weights for each unit, the fitted ones by default.
+        The model of ``like``, another index, is reused if it is the same. Raises IndexStateError if there is no
+        completed index or it is damaged; InputError for invalid weights.
         """
         choice(device, DEVICES, "device")
         if weights is not None:
@@ -71,7 +71,7 @@ class Index(OfOneProcess):
 
     @classmethod
     def open(cls, folder: str | Path, device: str = "cpu") -> Index:
-        """As ``Index(folder, device)``."""
+        """Open an index, like ``Index(folder, device)``."""
         return cls(folder, device)
 
     def __enter__(self) -> Index:
@@ -89,15 +89,15 @@ class Index(OfOneProcess):
         return f"Index({str(self.folder)!r}, {passages:,} passages, {sentences:,} sentences, {snapshot.settings.model})"
 
     def close(self) -> None:
-        """Let go of the files and the model. What is asked of a closed index raises IndexStateError; closing again does not.
+        """Release the files and the model. A closed index raises IndexStateError when used; closing it again does not.
 
-        A search that another thread has begun ends as if nothing had happened.
+        A search already running in another thread completes normally.
         """
         with self._lock:
             self._closed, self._snapshot, self._encoder = True, None, None
 
     def snapshot(self) -> Snapshot:
-        """The newest complete state. Passed to ``search``, it makes several searches see the same one.
+        """Return the newest complete state. Pass it to several calls of ``search`` to make them see the same one.
 
         It stays open as long as it is used. Raises IndexStateError if the index was closed, or is damaged.
         """
@@ -110,31 +110,31 @@ class Index(OfOneProcess):
 
     @property
     def settings(self) -> Settings:
-        """The settings that the index was made with."""
+        """The settings that the index was built with."""
         return self.snapshot().settings
 
     @property
     def content_fingerprint(self) -> str:
-        """A hash of the documents and settings: indexes with equal ones return equal results."""
+        """A hash of the documents and settings: indexes with equal hashes return equal results."""
         return self.snapshot().content
 
     @property
     def fingerprint(self) -> str:
-        """The fingerprint of the encoder that made the index."""
+        """The fingerprint of the encoder that built the index."""
         return self.snapshot().fingerprint
 
     @property
     def fitted(self) -> Fitted:
-        """The parameters that count for the index's encoder; none for an index opened with other weights."""
+        """The parameters that apply to the index's encoder; none if the index was opened with other weights."""
         return self.fitted_of(self.snapshot())[0]
 
     def fitted_of(self, snapshot: Snapshot) -> tuple[Fitted, IndexFitted]:
-        """As ``fitted``, of one state of the index, and all that was fitted on the index itself."""
+        """Return ``fitted`` for one state of the index, and all that was fitted on the index itself."""
         return (snapshot.fitted, snapshot.index_fitted) if self._weights is None else (Fitted(), IndexFitted())
 
     @property
     def encoder(self) -> Encoder:
-        """The index's model, loaded when first used. Raises IndexStateError if the model is not the one that made it."""
+        """The index's model, loaded on first use. Raises IndexStateError if it is not the model that built the index."""
         return self._encoder_of(self.snapshot())
 
     def _encoder_of(self, snapshot: Snapshot) -> Encoder:
@@ -151,21 +151,21 @@ class Index(OfOneProcess):
         return encoder
 
     def __len__(self) -> int:
-        """Number of documents."""
+        """Return the number of documents."""
         return self.counts()["documents"]
 
     def __bool__(self) -> bool:
-        """An index without documents is an index, too."""
+        """Return True: an index without documents is an index, too."""
         return True
 
     def documents(self) -> list[str]:
-        """The key of every document, in the documents' order."""
+        """Return the key of every document, in index order."""
         snapshot = self.snapshot()
         with snapshot.reading():
             return snapshot.document_keys()
 
     def counts(self) -> dict[str, int]:
-        """Numbers of documents, passages and sentences."""
+        """Return the numbers of documents, passages and sentences."""
         snapshot = self.snapshot()
         with snapshot.reading():
             counts = snapshot.engine.counts
@@ -176,7 +176,7 @@ class Index(OfOneProcess):
             }
 
     def passages(self) -> Iterator[Passage]:
-        """Every passage, in the documents' order. The sentences of all in turn are the rows of ``score_all``."""
+        """Yield every passage, in the documents' order. Their sentences in turn are the rows of ``score_all``."""
         snapshot = self.snapshot()
         with snapshot.reading():
             last = 0
@@ -186,7 +186,7 @@ class Index(OfOneProcess):
                 last = ids[-1]
 
     def passage_vectors(self) -> Floats:
-        """The stored vector of every passage, in the order of ``passages``: ``[passages, dim]``."""
+        """Return the stored vector of every passage, in the order of ``passages``: ``[passages, dim]``."""
         snapshot = self.snapshot()
         with snapshot.reading():
             return snapshot.engine.every().all_vectors("passage")
@@ -225,15 +225,15 @@ class Index(OfOneProcess):
         where: Where = (),
         snapshot: Snapshot | None = None,
     ) -> list[Hit] | list[list[Hit]]:
-        """The ``k`` best sentences, or passages with their best sentence, of a question, best first.
+        """Return the ``k`` best sentences, or passages with their best sentence, of a question, best first.
 
-        A list of questions, which is faster than one after another, gives a list of such lists. ``where`` maps fields of
-        the documents to the value that they must have, or to a list of values that they may have; ``title`` and ``path``
-        are fields of every document, and a path may hold the wildcards * and ?. Pairs ``(field, value)`` do as well. Equal
-        scores keep the documents' order. A sparse search leaves out what shares no word with the question. Without a
-        ``snapshot`` it is the newest state.
+        A list of questions returns a list of lists, faster than one call per question. ``where`` maps document fields to
+        the value that they must have, or to a list of allowed values; ``title`` and ``path`` are fields of every
+        document, and a path may contain the wildcards * and ?. Pairs ``(field, value)`` work as well. Ties keep the
+        documents' order. A sparse search omits what shares no word with the question. Without a ``snapshot``, the newest
+        state is searched.
 
-        Raises InputError for an empty question, a wrong mode, unit, number or condition, IndexStateError for damage.
+        Raises InputError for an empty question and an invalid mode, unit, number or condition, IndexStateError for damage.
 
         Examples:
             >>> index = Index.open("kb")
@@ -250,26 +250,26 @@ class Index(OfOneProcess):
         return hits[0] if isinstance(questions, str) else hits
 
     def weights(self, unit: Unit = "sentence", mode: Mode = "hybrid") -> ScoreWeights:
-        """The weights of the retrieval scores that rank ``unit`` in ``mode``, by their names."""
+        """Return the weights of the retrieval scores that rank ``unit`` in ``mode``, by name."""
         return self._weights_of(self.snapshot(), unit, mode)
 
     def score_all(self, questions: Sequence[str], mode: Mode = "hybrid") -> Iterator[Floats]:
-        """Exact scores of every sentence of the index, in the documents' order, question by question: ``[sentences]``."""
+        """Yield exact scores of every sentence of the index, in the documents' order, for each question: ``[sentences]``."""
         questions, snapshot = question_list(questions), self.snapshot()
         weights = self._weights_of(snapshot, "sentence", mode)
         return (scores.total(weights) for scores in self._scores_of(snapshot, questions, list(weights)))
 
     def raw_scores(self, questions: Sequence[str]) -> Iterator[QuestionScores]:
-        """The same with each retrieval score apart, under its name and without a weight, to fit weights with."""
+        """Yield the same as separate, unweighted retrieval scores by name, for fitting weights."""
         return self._scores_of(self.snapshot(), question_list(questions), list(self._scores))
 
     def _scores_of(self, snapshot: Snapshot, questions: Sequence[str], names: Sequence[str]) -> Iterator[QuestionScores]:
-        """Nothing is locked between the questions: the snapshot's files are never written again."""
+        """Yield scores without a lock between questions: the snapshot's files are never rewritten."""
         with snapshot.reading():
             yield from exhaustive_scores(self._questions(snapshot, questions), {name: self._scores[name] for name in names})
 
     def sentences(self, rows: Sequence[int]) -> list[str]:
-        """Texts of the sentences in these rows of ``score_all``."""
+        """Return the texts of the sentences in these rows of ``score_all``."""
         snapshot = self.snapshot()
         with snapshot.reading():
             every = snapshot.engine.every()

@@ -1,9 +1,9 @@
-"""Segments: the search files of some passages, which are written once and never changed.
+"""Segments: the search files of some passages, written once and never changed.
 
-A generation holds its segments as folders, named by the id of their first passage, so that their order is that of the
-passages. An update adds one with what is new, shares the files of the others with the generation before, and notes beside
-them which of their passages count no longer. So that they stay few, segments of about one size become one as they gather;
-one of which less than half counts is written anew without the rest.
+A generation's segments are folders named by the id of their first passage, so that they sort in the order of the passages.
+An update adds one segment with what is new, shares the files of the others with the previous generation, and records which
+of their passages are deleted. To keep them few, segments of similar size are merged as they accumulate, and a segment with
+more than half of its passages deleted is rewritten without them.
 """
 
 from __future__ import annotations
@@ -24,20 +24,21 @@ from oreqa.index.generations import link_file, need_sound, read_manifest
 from oreqa.index.postings import LivePostings, Postings, joined, mapped_postings, write_postings
 
 DEAD = "dead.npy"
-"""The rows of the passages of a segment that count no longer: the one file that generations never share."""
+"""The rows of a segment's deleted passages: the one file that generations never share."""
 
 BITS = "passages.bits.npy"
-"""The bits of the passages' vectors, of a large segment."""
+"""The bits of the passage vectors of a large segment."""
 
 FIRST_TIER, RATIO = 256, 4
-"""Segments are of one size up to so many passages, then up to so many times as many, and so on; so many become one."""
+"""Size tiers: the first has segments of up to ``FIRST_TIER`` passages, and each next tier is ``RATIO`` times as large;
+``RATIO`` segments of one tier are merged."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Segment:
-    """An open segment. ``sentence_rows`` are the rows of the sentences' passages in it, dead ones included.
+    """An open segment. ``sentence_rows`` are the rows of the sentences' passages in it, deleted ones included.
 
-    A large one that was written has the ``bits`` of its passages' vectors.
+    A large one on disk has the ``bits`` of its passage vectors.
     """
 
     name: str
@@ -49,17 +50,17 @@ class Segment:
     bits: Bits | None = None
 
     def __len__(self) -> int:
-        """The number of its passages that count."""
+        """Return the number of live passages."""
         return len(self.words["passage"])
 
     def ids(self, unit: Unit) -> Ids:
-        """The ids of the passages or sentences that count."""
+        """Return the ids of the live passages or sentences."""
         every = self.passage_ids if unit == "passage" else self.sentence_ids
         part = self.words[unit]
         return every[part.live] if len(part.dead) else every
 
     def owners(self) -> Ints:
-        """For each sentence that counts the place of its passage among those that do."""
+        """Return, for each live sentence, the place of its passage among the live ones."""
         part = self.words["passage"]
         if not len(part.dead):
             return self.sentence_rows
@@ -68,12 +69,12 @@ class Segment:
         return places[self.sentence_rows[self.words["sentence"].live]]
 
     def codes(self, unit: Unit) -> Codes:
-        """The codes of what counts."""
+        """Return the codes of live passages or sentences."""
         part = self.words[unit]
         return self.vectors[unit][part.live] if len(part.dead) else self.vectors[unit]
 
     def codes_of(self, passage_id: int) -> Codes | None:
-        """The codes of a passage and of its sentences; None if the segment does not hold it."""
+        """Return the codes of a passage and of its sentences; None if the segment does not contain it."""
         row = int(np.searchsorted(self.passage_ids, passage_id))
         if row == len(self.passage_ids) or self.passage_ids[row] != passage_id:
             return None
@@ -81,7 +82,7 @@ class Segment:
         return np.concatenate([self.vectors["passage"][row : row + 1], self.vectors["sentence"][begin:end]])
 
     def without(self, dead: Rows) -> Segment:
-        """The segment of which these rows of passages, rising, count no longer, and no others."""
+        """Return the segment with exactly these passage rows, rising, deleted."""
         gone = np.zeros(len(self.passage_ids), bool)
         gone[dead] = True
         of_units: dict[Unit, Rows] = {"passage": dead, "sentence": np.flatnonzero(gone[self.sentence_rows])}
@@ -90,10 +91,10 @@ class Segment:
 
 
 def open_segments(generation: Path, damaged: Collection[str] = ()) -> list[Segment]:
-    """The segments that a generation's manifest names, in the order of their passages, mapped into memory.
+    """Open the segments in a generation's manifest, in passage order, mapped into memory.
 
-    Those with ``damaged`` files are left out, or have no bits if these alone are damaged. What else lies in the folder is
-    left alone. Raises IndexStateError or OSError if a segment is being removed.
+    Those with ``damaged`` files are omitted, or have no bits if only these are damaged. Other contents of the folder are
+    ignored. Raises IndexStateError or OSError if a segment is being removed.
     """
     files = read_manifest(generation)
     left_out = {name.partition("/")[0] for name in damaged if not name.endswith(f"/{BITS}")}
@@ -116,7 +117,7 @@ def _open(folder: Path, has_dead: bool, has_bits: bool) -> Segment:
 def segment_of(
     passage_ids: Ids, sentence_ids: Ids, sentence_rows: Ints, vectors: Mapping[Unit, Codes], words: Mapping[Unit, Postings]
 ) -> Segment:
-    """A new segment, which is not written yet."""
+    """Build a new segment, not yet written."""
     parts: dict[Unit, LivePostings] = {unit: LivePostings.of(words[unit]) for unit in UNITS}
     first = int(passage_ids[0]) if len(passage_ids) else 0
     return Segment(f"segment-{first:012}", passage_ids, sentence_ids, sentence_rows, vectors, parts)
@@ -125,8 +126,8 @@ def segment_of(
 def write_segment(segment: Segment, folder: Path, same: Path | None = None) -> dict[str, str]:
     """Write the files of a new segment into a generation's ``folder``. Raises OSError if the disk is full.
 
-    With the ``same`` vectors as a published segment, of this folder, these are shared. Returns the names of the shared files
-    in the generation, with theirs there.
+    If the published segment in ``same`` has the same vectors, they are shared. Returns the names of the shared files in the
+    generation, mapped to their names there.
     """
     (folder / segment.name).mkdir()
     arrays: dict[str, NDArray[Any]] = {"passage_ids": segment.passage_ids, "sentence_ids": segment.sentence_ids}
@@ -144,9 +145,9 @@ def write_segment(segment: Segment, folder: Path, same: Path | None = None) -> d
 
 
 def link_segment(segment: Segment, before: Path, folder: Path) -> list[str]:
-    """Share the files of a segment of the generation ``before``, and write which of its passages count no longer.
+    """Share the files of a segment of the generation ``before``, and write which of its passages are deleted.
 
-    A large one that has no bits gets them. Returns the names of the shared files in the generation.
+    A large one without bits gets them. Returns the names of the shared files in the generation.
     """
     not_shared = {DEAD} if segment.bits is not None else {DEAD, BITS}
     of_segment = [name for name in read_manifest(before) if name.startswith(f"{segment.name}/")]
@@ -172,7 +173,7 @@ def _save(path: Path, array: NDArray[Any]) -> None:
 
 
 def merge_segments(segments: Sequence[Segment]) -> Segment:
-    """What counts of segments that follow each other, as one."""
+    """Merge the live content of adjacent segments."""
     starts = np.cumsum([0, *(len(segment) for segment in segments)])
     owners = [segment.owners() + start for segment, start in zip(segments, starts, strict=False)]
     ids: dict[Unit, Ids] = {unit: np.concatenate([segment.ids(unit) for segment in segments]) for unit in UNITS}
@@ -182,9 +183,9 @@ def merge_segments(segments: Sequence[Segment]) -> Segment:
 
 
 def first_to_merge(sizes: Sequence[int]) -> int:
-    """The first of the segments to merge, which are all from there on, by the numbers of their passages that count.
+    """Return the first of the segments to merge, which extend to the last, given their numbers of live passages.
 
-    They are ``RATIO`` of one size, with the smaller ones among them. It is the number of segments if there are none.
+    They are ``RATIO`` of one size, with the smaller ones among them. Returns the number of segments if there are none.
 
     Examples:
         >>> first_to_merge([5000, 900, 3, 1, 1, 1])

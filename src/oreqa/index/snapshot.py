@@ -1,4 +1,4 @@
-"""One generation opened for reading: every file of it, from the moment it is opened until it is no longer used."""
+"""One generation opened for reading: all of its files, from opening until it is no longer used."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ from oreqa.models.fitted import Fitted, encoder_fitted
 from oreqa.models.names import FITTED
 
 SAMPLED = 1000
-"""Passages from whose vectors their norm is told."""
+"""Passages from whose vectors their norm is estimated."""
 
 
 class Snapshot:
     """One generation's files; the ``engine`` finds and scores its passages.
 
-    ``content`` is a hash of the documents. One without sentences is ``empty``: a search has nothing to return. Raises
-    IndexStateError that names a file that is missing or damaged. It is closed when nothing uses it any more.
+    ``content`` is a hash of the documents. A snapshot without sentences is ``empty``: searches return nothing. Raises
+    IndexStateError naming a missing or damaged file. It is closed when nothing uses it any more.
     """
 
     def __init__(self, generation: Path) -> None:
@@ -83,7 +83,7 @@ class Snapshot:
         return MilvusEngine(self.generation, ids)
 
     def _compounds(self) -> dict[int, list[int]]:
-        """For the number of a word those of the compounds that it is a part of."""
+        """The numbers of the compounds that each word, by number, is part of."""
         compounds = defaultdict(list)
         for number, part in self.documents.execute("SELECT compound, part FROM compounds ORDER BY rowid"):
             compounds[part].append(number)
@@ -101,7 +101,7 @@ class Snapshot:
 
     @cached_property
     def fitted(self) -> Fitted:
-        """The parameters fitted for the encoder that made the vectors: on this index, or else those that it comes with."""
+        """The parameters fitted for the encoder that made the vectors: on this index, or else those that come with it."""
         of_model = encoder_fitted(model_place(self.generation.parent, self.settings.model), self.fingerprint)
         return self.index_fitted.over(of_model)
 
@@ -113,7 +113,7 @@ class Snapshot:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Name the damaged file where an error comes from one; other errors pass as they are."""
+        """Name the damaged file if an error comes from one; let other errors pass."""
         try:
             yield
         except OreqaError:
@@ -128,21 +128,21 @@ class Snapshot:
             raise
 
     def select(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """The rows of a query to the documents; threads take turns."""
+        """Return the rows of a query to the documents; threads take turns."""
         with self._one_query:
             return self.documents.execute(query, values).fetchall()
 
     def count_documents(self) -> int:
-        """Number of documents."""
+        """Return the number of documents."""
         with self._one_query:
             return count_documents(self.documents)
 
     def document_keys(self) -> list[str]:
-        """The key of every document, in the order of their passages."""
+        """Return the key of every document, in passage order."""
         return [key for (key,) in self.select("SELECT key FROM documents ORDER BY id")]
 
     def word_numbers(self, stems: Iterable[str]) -> dict[str, int | None]:
-        """The number of each word; None for words that no text of the index holds: removed ones may have theirs still."""
+        """Return each word's number; None for words in no text of the index: removed words may still have a number."""
         numbers: dict[str, int | None] = {}
         passages = self.engine.words.get("passage")
         with self._one_query:
@@ -152,13 +152,13 @@ class Snapshot:
         return numbers
 
     def similar_terms(self, stem: str, letters: int) -> list[tuple[int, str]]:
-        """The words with their numbers that begin like ``stem`` and are at most so many ``letters`` longer or shorter."""
+        """Return the words, with numbers, that begin like ``stem`` and differ in length by at most ``letters``."""
         query = "SELECT id, term FROM terms WHERE term >= ? AND term < ? AND LENGTH(term) BETWEEN ? AND ?"
         first, lengths = stem[0], (len(stem) - letters, len(stem) + letters)
         return self.select(query, (first, chr(ord(first) + 1), *lengths))
 
     def allowed(self, where: Conditions) -> Ids | None:
-        """The ids of the passages of documents that fulfil every condition; None where there is no condition.
+        """Return the ids of the passages of documents that fulfil every condition; None without conditions.
 
         Raises InputError if there are none because no document has such a field.
         """
@@ -176,12 +176,12 @@ class Snapshot:
         return ids
 
     def ids_after(self, passage_id: int, count: int) -> list[int]:
-        """The ids of the next ``count`` passages behind one, in the documents' order; those behind 0 are the first."""
+        """Return the ids of the next ``count`` passages after one, in the documents' order; those after 0 are the first."""
         rows = self.select("SELECT id FROM passages WHERE id > ? ORDER BY id LIMIT ?", (passage_id, count))
         return [number for (number,) in rows]
 
     def section(self, passage_id: int, before: int, behind: int) -> dict[int, Passage]:
-        """A passage by its id, with up to ``before`` and ``behind`` others of its section next to it, in their order."""
+        """Return a passage and up to ``before`` and ``behind`` adjacent ones of its section, by id and in order."""
         rows = self.select("SELECT id FROM passages WHERE id < ? ORDER BY id DESC LIMIT ?", (passage_id, before))
         ids = [*(number for (number,) in reversed(rows)), *self.ids_after(passage_id - 1, behind + 1)]
         stored, place = self.passages(ids), ids.index(passage_id)
@@ -195,15 +195,17 @@ class Snapshot:
         return {number: stored[number][0] for number in [*front, *takewhile(same, ids[place:])]}
 
     def source_of(self, passage_id: int) -> tuple[str, str, int]:
-        """The source, the key and the id of the document that a passage belongs to."""
+        """Return the source, the key and the id of a passage's document."""
         query = "SELECT source, key, d.id FROM passages JOIN documents AS d ON d.id = document WHERE passages.id = ?"
         with self._one_query:
             source, key, document = self.documents.execute(query, (passage_id,)).fetchone()
             return source, key, document
 
     def passages_of(self, documents: str | int, where: Conditions, most: int) -> list[Passage]:
-        """All passages, in order, of a document by its id, or of a source's documents that are still there and fulfil
-        ``where``; none if they are more than ``most``."""
+        """Return all passages, in order, of a document by id, or of a source's current documents that fulfil ``where``.
+
+        None if there are more than ``most``.
+        """
         condition, values = ("document = ?", [documents]) if isinstance(documents, int) else field_filter(where)
         if isinstance(documents, str):
             condition, values = f"source = ? AND NOT gone AND {condition}", [documents, *values]
@@ -214,13 +216,13 @@ class Snapshot:
         return [stored[number][0] for number in sorted(stored)]
 
     def passages(self, ids: Iterable[int]) -> dict[int, tuple[Passage, dict[int, Sentence]]]:
-        """Passages by their ids, each with its sentences by theirs."""
+        """Return passages by id, each with its sentences by id."""
         with self._one_query:
             return stored_passages(self.documents, ids)
 
 
 def newest_snapshot(folder: Path, before: Snapshot | None) -> Snapshot:
-    """The newest generation of an index, opened; ``before`` if it is that already."""
+    """Open the newest generation of an index; return ``before`` if it is that one."""
 
     def opened(generation: Path) -> Snapshot:
         if before and (before.generation, before.identity) == (generation, generation_identity(generation)):
@@ -231,8 +233,10 @@ def newest_snapshot(folder: Path, before: Snapshot | None) -> Snapshot:
 
 
 def _doubt(generation: Path) -> Callable[[], None]:
-    """A function that compares every file with its checksum, once: files are too large for that to be done whenever they
-    are opened. It raises IndexStateError that names a damaged file."""
+    """Return a function that verifies every file's checksum, once: files are too large to do so at every opening.
+
+    It raises IndexStateError naming a damaged file.
+    """
     is_sound = False
 
     def doubt() -> None:

@@ -1,4 +1,4 @@
-"""Whether an index is sound: what an update compares with checksums before it shares or reads files, and a check of all."""
+"""Whether an index is undamaged: what an update verifies before it shares or reads files, and a full check."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from oreqa.index.replacing import forgotten_generations
 from oreqa.locks import is_locked
 
 QUICK = 256 << 20
-"""Bytes of a generation up to which an update compares all of it before it begins."""
+"""Bytes of a generation up to which an update verifies all of it before it begins."""
 
 
 def damaged_before_update(generation: Path) -> list[str]:
-    """The damaged files of a generation: of all, where these are read in a moment or damage was noted; else of small ones.
+    """Return a generation's damaged files, among all if small enough or if damage was recorded, else among small ones.
 
-    An update shares large files with their checksums, and compares those that it reads to write others.
+    An update shares large files with their checksums, and verifies those that it reads to write others.
     """
     rows = read_manifest(generation)
     is_quick = sum(row["bytes"] for row in rows.values()) <= QUICK or (generation / DAMAGED).exists()
@@ -35,7 +35,7 @@ def damaged_before_update(generation: Path) -> list[str]:
 
 
 def check_index(folder: Path) -> list[str]:
-    """Return one line per damaged file, each saying how to repair it, and per generation that was to be removed.
+    """Return one line per damaged file, with how to repair it, and per generation due for removal.
 
     Raises IndexStateError if there is no index.
     """

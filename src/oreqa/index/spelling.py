@@ -1,4 +1,4 @@
-"""Words of a question that no document holds, and the words of the index that they are misspellings of."""
+"""Finds words of a question that no document contains, and the words of the index that they misspell."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from oreqa.index.snapshot import Snapshot
 from oreqa.text.languages import foreign_language
 
 SHORTEST, LONG = 5, 8
-"""The fewest letters of a word that is thought misspelt, and those of one with two letters wrong."""
+"""The shortest word, in letters, that is corrected, and the shortest with two wrong letters."""
 
 _WORD = re.compile(r"(?<![\w.@/-])[^\W\d_]+(?![\w@/-]|\.\w)")
 
 
 def misspelt(question: str, snapshot: Snapshot, is_word: Callable[[str], bool]) -> dict[str, str]:
-    """The words of a question that no text of the index holds, each with the word there that is spelt nearly so.
+    """Return the words of a question that no text of the index contains, each with the word it misspells.
 
-    That begins with the same letter and differs by one letter, a long one by two, or has the same letters in another order;
-    of several it is the nearest, then the commonest. Words with capitals, short ones, those that ``is_word`` knows,
-    and those of a question in another language than the index's stay.
+    That word begins with the same letter and differs by one letter, or two in a long word, or has the same letters in
+    another order; among several the nearest is taken, then the most common. Words with capitals, short ones, those that
+    ``is_word`` knows, and those of a question in another language than the index's are left alone.
     """
     if snapshot.empty:
         return {}
@@ -40,12 +40,12 @@ def misspelt(question: str, snapshot: Snapshot, is_word: Callable[[str], bool]) 
 
 
 def with_words(question: str, respelt: Mapping[str, str]) -> str:
-    """The question with the words that ``misspelt`` found in place of its own."""
+    """Return the question with its misspelt words replaced, as returned by ``misspelt``."""
     return _WORD.sub(lambda match: respelt.get(match.group(), match.group()), question)
 
 
 def _nearest(stem: str, snapshot: Snapshot, language: str) -> str | None:
-    """The word of the index whose stem is nearest to one that it lacks; None if none is near."""
+    """Return the word of the index whose stem is nearest to an absent one; None if none is near."""
     allowed = 2 if len(stem) >= LONG else 1
     pattern = regex.compile(f"(?be)(?:{regex.escape(stem)}){{e<={allowed}}}")
     passages = snapshot.engine.words["passage"]
@@ -60,7 +60,7 @@ def _nearest(stem: str, snapshot: Snapshot, language: str) -> str | None:
 
 
 def _as_written(number: int, stem: str, snapshot: Snapshot, language: str) -> str | None:
-    """A word of that stem, as the first passage that holds it writes it."""
+    """Return a word with that stem, as spelled in the first passage that contains it."""
     [(passage, _)] = snapshot.passages([snapshot.engine.passage_with(number)]).values()
     written = re.findall(r"[^\W_]+", f"{passage.title} {passage.heading} {passage.text}")
     return next((word for word in written if words(word, language) == [stem]), None)

@@ -1,6 +1,6 @@
 """A generation's documents in SQLite: documents, passages, sentences, words and source files.
 
-Published files never change, so readers open them as immutable: without locks, and without write permission.
+Published files never change, so readers open them as immutable: without locks or write permission.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class Settings:
     passage_tokens: int = PASSAGE_TOKENS
     language: str = LANGUAGE
     truncate_dim: int | None = None
-    """Leading dimensions of the vectors that are kept; None for all that the model gives."""
+    """Leading dimensions of the vectors to keep; None for all."""
     quality: Quality | None = None
-    """How well its questions are answered where nobody says otherwise; None for ``fast``."""
+    """The default quality of its answers; None for ``fast``."""
     engine: str | None = None
-    """The server that holds vectors and words, as ``milvus:http://HOST:PORT``; None for the index's folder."""
+    """The server that holds vectors and words, e.g. ``milvus:http://HOST:PORT``; None for the index's folder."""
 
     def __post_init__(self) -> None:
         if self.engine is not None:
@@ -61,7 +61,7 @@ class Settings:
 
 
 def model_place(folder: Path, model: str) -> str:
-    """The place of an index's ``model``: a folder in the index, which moves with it, or else the name itself."""
+    """Return the location of an index's ``model``: a folder in the index, which moves with it, or else the name itself."""
     is_inside = os.path.isfile(folder / model / "config.json")  # noqa: PTH113 (raises nothing, whatever the name)
     return str(folder / model) if is_inside and not Path(model).is_absolute() else model
 
@@ -91,12 +91,12 @@ def open_documents(generation: Path) -> sqlite3.Connection:
 
 
 def unchanging(path: Path) -> str:
-    """The name by which SQLite opens a published file."""
+    """Return the URI by which SQLite opens a published file."""
     return f"file:{quote(os.fsencode(path.absolute()))}?mode=ro&immutable=1"
 
 
 def _reason(path: Path) -> OSError | None:
-    """Why a file cannot be opened, of which SQLite says too little."""
+    """Return why a file cannot be opened, which SQLite does not say."""
     try:
         path.open("rb").close()
     except OSError as error:
@@ -116,14 +116,14 @@ def create_documents(folder: Path, settings: Settings, fingerprint: str, holds: 
 
 
 def open_draft(folder: Path) -> sqlite3.Connection:
-    """Open the documents of a draft that are written whole; ``removed`` gets the ids of passages that are deleted."""
+    """Open a draft's whole documents; ``removed`` collects the ids of deleted passages."""
     database = connect_draft(folder / DOCUMENTS)
     note_removed(database)
     return database
 
 
 def connect_draft(path: Path) -> sqlite3.Connection:
-    """Open a file of a draft for writing, without syncing: a crash loses the draft anyway. What is deleted is zeroed."""
+    """Open a draft's file for writing, without syncing: a crash loses the draft anyway. Deleted content is zeroed."""
     database = sqlite3.connect(f"file:{quote(os.fsencode(path.absolute()))}", uri=True, isolation_level=None)
     in_memory = ("journal_mode = MEMORY", "temp_store = MEMORY")
     for pragma in ("foreign_keys = ON", "synchronous = OFF", "secure_delete = ON", *in_memory):
@@ -132,7 +132,7 @@ def connect_draft(path: Path) -> sqlite3.Connection:
 
 
 def note_removed(database: sqlite3.Connection) -> None:
-    """Let a draft note the ids of passages that are deleted in ``removed``."""
+    """Make a draft record the ids of deleted passages in ``removed``."""
     database.execute("CREATE TEMP TABLE removed(id INTEGER PRIMARY KEY)")
     if database.execute("SELECT 1 FROM main.sqlite_schema WHERE name = 'passages'").fetchone():
         database.execute(
@@ -142,7 +142,7 @@ def note_removed(database: sqlite3.Connection) -> None:
 
 @contextmanager
 def transaction(database: sqlite3.Connection) -> Iterator[None]:
-    """Run the block in a transaction, which is rolled back if it raises."""
+    """Run the block in a transaction, rolled back if it raises."""
     database.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -175,15 +175,14 @@ _UNREAD = {
     sqlite3.SQLITE_IOERR_DATA,
     sqlite3.SQLITE_IOERR_CORRUPTFS,
 }
-"""The errors of the disk that come from reading what is there: it is lost, as damaged bytes are."""
+"""Disk errors when reading existing data, which is lost like damaged bytes."""
 
 
 def is_damage(error: BaseException) -> bool:
-    """Whether one of SQLITE_ERRORS, or an OSError, means a damaged file, and not a full disk, say, or one that cannot be
-    written.
+    """Return whether one of SQLITE_ERRORS, or an OSError, means a damaged file rather than, say, a full or read-only disk.
 
-    The disk's errors are those with one of a few codes. An error without a code comes from Python, which cannot decode a
-    text, or from us.
+    Disk errors are recognised by their codes. An error without a code comes from Python, which cannot decode a text, or from
+    this package.
     """
     if isinstance(error, OSError):
         return error.errno in UNREADABLE
@@ -205,14 +204,14 @@ def write_setting(database: sqlite3.Connection, key: str, value: str) -> None:
 
 
 def write_prompts(database: sqlite3.Connection, prompts: Prompts) -> None:
-    """Record the prompts that the vectors were made with, if there are any."""
+    """Record the prompts that the vectors were made with, if any."""
     database.execute("DELETE FROM main.settings WHERE key = 'prompts'")
     if prompts:
         write_setting(database, "prompts", json.dumps(asdict(prompts), ensure_ascii=False))
 
 
 def recorded_prompts(database: sqlite3.Connection) -> Prompts:
-    """The prompts that the vectors were made with."""
+    """Return the prompts that the vectors were made with."""
     row = database.execute("SELECT value FROM main.settings WHERE key = 'prompts'").fetchone()
     return Prompts(**json.loads(row[0])) if row else Prompts()
 

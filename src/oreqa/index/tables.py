@@ -1,4 +1,4 @@
-"""The tables of documents, whole: all rows of a CSV or JSON file, and those in the text of a document."""
+"""The complete tables of documents: all rows of a CSV or JSON file, and tables in the text of a document."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from oreqa.index.snapshot import Snapshot
 from oreqa.text.rows import CELL_GAP, row_cells
 
 MAX_PASSAGES = 20_000
-"""Passages of a file or a document whose tables are read, at most."""
+"""The most passages of a file or document whose tables are read."""
 
 _ROW = "#"
 _CAPTION = 160
@@ -21,7 +21,10 @@ _CAPTION = 160
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """A row: ``start`` and ``end`` are characters of the document's text, as are the ranges of its ``cells``, by column."""
+    """A row:
+
+    ``start`` and ``end`` are character offsets into the document's text, as are the ranges of its ``cells``, by column.
+    """
 
     passage: Passage
     start: int
@@ -30,11 +33,11 @@ class TableRow:
 
     @property
     def text(self) -> str:
-        """The row as it stands in the document."""
+        """The row as written in the document."""
         return self._slice(self.start, self.end)
 
     def cell(self, column: str) -> str:
-        """The value in a column, empty if the row has none."""
+        """Return the value in a column, empty if the row has none."""
         return self._slice(*self.cells[column]) if column in self.cells else ""
 
     def _slice(self, start: int, end: int) -> str:
@@ -51,9 +54,9 @@ class WholeTable:
 
 
 def tables_around(snapshot: Snapshot, passage_ids: Iterable[int], where: Conditions) -> list[WholeTable]:
-    """The tables, each once, of the documents that passages belong to; of a file of rows, those that fulfil ``where``.
+    """Return the distinct tables of the documents of some passages; of a file of rows, those that fulfil ``where``.
 
-    Only tables whose columns are named and of which every row could be read: no other is known whole.
+    Only tables with named columns whose every row could be read: others are not known to be complete.
     """
     tables, seen = [], set()
     for passage_id in passage_ids:
@@ -71,7 +74,7 @@ def tables_around(snapshot: Snapshot, passage_ids: Iterable[int], where: Conditi
 
 
 def _of_rows(source: str, passages: Sequence[Passage]) -> list[WholeTable]:
-    """The table of a file whose rows are documents; none if a row is longer than a passage or not made of columns."""
+    """Return the table of a file of rows; none if a row exceeds a passage or does not consist of columns."""
     rows = [_row(passage, 0, len(passage.text)) for passage in passages]
     if len({passage.document_key for passage in passages}) < len(passages) or not any(row.cells for row in rows):
         return []
@@ -81,7 +84,7 @@ def _of_rows(source: str, passages: Sequence[Passage]) -> list[WholeTable]:
 
 
 def _by_names(row: TableRow, columns: Sequence[str]) -> TableRow:
-    """A row whose cells hold semicolons or are long, read by the names of the columns."""
+    """Re-read a row by its column names if its cells contain semicolons or are long."""
     text, start = row.passage.text, row.passage.start
     names = "|".join(map(re.escape, sorted(columns, key=len, reverse=True)))
     cells = list(re.finditer(rf"(?:^|; |\n)({names}): ", text)) if names else []
@@ -93,7 +96,7 @@ def _by_names(row: TableRow, columns: Sequence[str]) -> TableRow:
 
 
 def _in_text(passages: Sequence[Passage]) -> list[WholeTable]:
-    """The tables in the text of a document: runs of rows under one heading, nothing like a row before and behind them."""
+    """Return the tables in a document's text: runs of rows under one heading, with no row-like lines around them."""
     tables: list[WholeTable] = []
     for heading, section in groupby(passages, key=lambda passage: passage.heading):
         runs: list[tuple[str, list[TableRow]]] = []
@@ -120,7 +123,7 @@ def _in_text(passages: Sequence[Passage]) -> list[WholeTable]:
 
 
 def _lines(passages: Iterable[Passage]) -> Iterator[tuple[Passage, int, int]]:
-    """The lines of passages that are not blank, each with its passage and where it begins and ends in it."""
+    """Yield the non-blank lines of passages, each with its passage, start and end."""
     for passage in passages:
         for match in re.finditer(r"\S.*", passage.text):
             yield passage, match.start(), match.start() + len(match.group().rstrip())
@@ -136,7 +139,7 @@ def _row(passage: Passage, start: int, end: int) -> TableRow:
 
 
 def _lone_cell(row: TableRow, rows: Sequence[TableRow]) -> TableRow:
-    """A row of a single cell under the name of a column of the rows before it."""
+    """Return a row with a single cell under the name of a column of the rows before it."""
     name, mark, value = row.text.partition(": ")
     is_cell = bool(mark and value) and any(name in other.cells for other in rows)
     return TableRow(row.passage, row.start, row.end, {name: (row.end - len(value), row.end)}) if is_cell else row
@@ -147,5 +150,5 @@ def _columns(rows: Iterable[TableRow]) -> tuple[str, ...]:
 
 
 def _file_name(path: str) -> str:
-    """The name of a file without its suffix."""
+    """Return a file name without its suffix."""
     return path.rpartition("/")[2].partition(".")[0]

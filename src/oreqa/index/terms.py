@@ -1,4 +1,4 @@
-"""The words of a draft: their numbers, and which of them are made of others."""
+"""The words of a draft: their numbers, and which are compounds of others."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from oreqa.index.store import read_setting, transaction
 
 
 class Terms:
-    """The numbers of words in a draft's table of terms, where new words are added as they come."""
+    """The numbers of words in a draft's table of terms, to which new words are added."""
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
         self._ids: dict[str, int] = {}
 
     def number(self, words: Sequence[str]) -> Ints:
-        """The numbers of words."""
+        """Return the numbers of words."""
         ids = self._ids
         for word in dict.fromkeys(words):
             if word not in ids:
@@ -35,7 +35,7 @@ class Terms:
 
 
 def drop_unused_terms(database: sqlite3.Connection, used: Iterable[Ints]) -> None:
-    """Remove the words that are not among those ``used``, unless the documents are shared with other generations."""
+    """Remove the words that are not ``used``, unless the documents are shared with other generations."""
     if is_shared(database):
         return
     held = np.array(database.execute("SELECT id FROM terms").fetchall(), np.int32).reshape(-1)
@@ -45,7 +45,7 @@ def drop_unused_terms(database: sqlite3.Connection, used: Iterable[Ints]) -> Non
 
 
 def write_compounds(database: sqlite3.Connection, passages: Sequence[LivePostings]) -> None:
-    """Write which words are made of which, where the language has compounds that are split."""
+    """Record which words are compounds of which, if the language's compounds are split."""
     if (language := read_setting(database, "language")) in COMPOUNDING:
         passages_with: Counter[int] = Counter()
         for part in passages:

@@ -1,4 +1,4 @@
-"""Keep an index like its folders: an update when files have changed and stand still, one for a burst of changes."""
+"""Keeps an index in sync with its folders: one update for each burst of changes, once files stop changing."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from oreqa.errors import INSTALL_SERVE, InputError
 from oreqa.paths import full_path
 
 STILL, LONGEST_WAIT = 0.3, 5.0
-"""Seconds in which no state of a file moves before an update begins, and after which it begins anyway."""
+"""Seconds without a change before an update begins, and seconds after which it begins anyway."""
 
 SWEEP, POLL = 60.0, 1.0
-"""Seconds after which all files are looked at though the system told of no change, as it tells of none on network drives and
-in new folders beyond its limit; and seconds between two looks where it tells nothing at all. Slow looks are rarer."""
+"""Seconds between scans of all files even without a notification, as there is none on network drives and in new folders
+beyond the system's limit; and seconds between scans without any notifications. Slow scans are rarer."""
 
 RETRY, LONGEST_RETRY = 5.0, 60.0
-"""Seconds after which an update that failed is tried again, twice as many each time."""
+"""Seconds after which a failed update is retried, doubling each time."""
 
 _TICK, _GROUPED, _STEP = 300, 200, 100
 _SWEEP_FACTOR, _POLL_FACTOR = 100, 20
 
 States = Mapping[str, object]
-"""What is known of each file without opening it, or why it is not read: its size, its times of change, and its mode, since a
-file that could not be read may be readable now."""
+"""What is known of each file without opening it, or why it is not read: its size, its times of change, and its mode, since
+an unreadable file may have become readable."""
 
 
 class Watch:
     """Watches folders and files, whose paths may be missing for a while.
 
-    ``on_mode`` is called with an empty string when the system tells of changes, and with the reason when it does not and all
-    files are looked at again and again instead. Raises InputError if the serve extra is not installed.
+    ``on_mode`` is called with an empty string if the system sends notifications, else with the reason; all files are then
+    scanned repeatedly. Raises InputError if the serve extra is not installed.
     """
 
     def __init__(
@@ -57,11 +57,13 @@ class Watch:
         self._events: Iterator[Any] | None = None
 
     def run(self, update: Callable[[], bool], stop: threading.Event) -> None:
-        """Call ``update`` at once and after each burst of changes, until ``stop`` is set. It says whether it succeeded: if
-        not, it is called again after a while."""
+        """Call ``update`` at once and after each burst of changes, until ``stop`` is set.
+
+        ``update`` returns whether it succeeded; if not, it is called again after a while.
+        """
         updated: States | None = None
         failures = 0
-        self._open(stop)  # before the first look: what changes from now on is not missed
+        self._open(stop)  # before the first scan, so that no change from now on is missed
         while not stop.is_set():
             states = self.look()
             if states != updated:
@@ -73,7 +75,7 @@ class Watch:
             self._wait(stop, min(LONGEST_RETRY, RETRY * 2 ** (failures - 1)) if failures else math.inf)
 
     def look(self) -> States:
-        """The state of every file that an update would read, and of what it would leave out."""
+        """Return the state of every file that an update would read or skip."""
         begun = time.monotonic()
         try:
             files = find_files(self._paths, *self._patterns, may_be_gone=True)
@@ -86,7 +88,7 @@ class Watch:
         return states
 
     def _settled(self, states: States, stop: threading.Event) -> States:
-        """The states when they stand still, or have moved for ``LONGEST_WAIT``."""
+        """Return the states once they stop changing, or have changed for ``LONGEST_WAIT``."""
         deadline = time.monotonic() + LONGEST_WAIT
         while not stop.wait(STILL):
             before, states = states, self.look()
@@ -95,7 +97,7 @@ class Watch:
         return states
 
     def _wait(self, stop: threading.Event, longest: float) -> None:
-        """Wait until something may have changed, at most so many seconds."""
+        """Wait until something may have changed, at most ``longest`` seconds."""
         if self._events is None:
             stop.wait(min(longest, max(POLL, _POLL_FACTOR * self._look_seconds)))
             if self._is_watchable():
@@ -106,19 +108,19 @@ class Watch:
             for changes in self._events:
                 if changes or stop.is_set() or time.monotonic() > deadline:
                     return
-                if self._roots != self._root_states():  # a folder was replaced, or a file that was named
+                if self._roots != self._root_states():  # a folder, or a file named explicitly, was replaced
                     self._open(stop)
                     return
-        except (OSError, RuntimeError):  # the system stopped telling
+        except (OSError, RuntimeError):  # the system stopped sending notifications
             self._open(stop)
 
     def _is_watchable(self) -> bool:
-        """Whether it is worth asking the system again: what it could not watch has come or changed, or time has passed."""
+        """Return whether to ask the system again: what it could not watch has appeared or changed, or time has passed."""
         is_due = time.monotonic() > self._asked + SWEEP
         return is_due or self._roots != self._root_states()
 
     def _open(self, stop: threading.Event) -> None:
-        """Ask the system to tell of changes from now on."""
+        """Ask the system for notifications from now on."""
         self._roots, self._asked = self._root_states(), time.monotonic()
         self._events = None
         folders = [path for path in self._paths if path.is_dir()]
@@ -133,7 +135,7 @@ class Watch:
             try:
                 self._events = self._asked_events(folders, stop)
             except PermissionError:
-                # Not always: it passes over the system's limits, too.
+                # Not always: it ignores the system's limits, too.
                 self._events = self._asked_events(folders, stop, ignore_permission_denied=True)
         except (OSError, RuntimeError) as error:
             self._tell(_reason(error))
@@ -141,7 +143,7 @@ class Watch:
         self._tell("")
 
     def _asked_events(self, folders: Sequence[Path], stop: threading.Event, **options: bool) -> Iterator[Any]:
-        """Changes of folders, in sets; an empty one now and then. Raises OSError or RuntimeError if there are none."""
+        """Yield sets of changes in folders, now and then an empty one. Raises OSError or RuntimeError if there are none."""
         from watchfiles import watch
 
         events: Iterator[Any] = watch(
@@ -164,14 +166,14 @@ class Watch:
             self._on_mode(mode)
 
     def _matters(self, _: object, path: str) -> bool:
-        """Whether a change can be one of a document: not in the index, nor of hidden files."""
+        """Return whether a change may affect a document: not if in the index or in hidden files."""
         if path == self._index or path.startswith(self._index + os.sep):
             return False
         root = next((str(root) for root in self._paths if path.startswith(f"{root}{os.sep}")), "")
         return all(part == IGNORE_FILE or not part.startswith(".") for part in Path(path[len(root) :]).parts)
 
     def _root_states(self) -> States:
-        """What tells whether a folder was replaced, and whether a file that was named has changed."""
+        """Return the states by which replaced folders, and changes of files named explicitly, are detected."""
         return {str(path): _state(path, of_folder=path.is_dir()) for path in self._paths}
 
 

@@ -1,4 +1,4 @@
-"""Update an index: encode what changed, and publish all changes at once."""
+"""Updates an index: encodes what changed, and publishes all changes at once."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ from oreqa.progress import Advance, ignore
 class IndexWriter:
     """The only writer of an index; get it from ``open_writer``.
 
-    ``current`` is what the index held when the update began. Changes go to a draft, which ``publish`` makes the next
-    generation. Without it the draft is dropped, but the passages encoded so far are kept.
+    ``current`` is the index's content when the update began. Changes go to a draft, which ``publish`` makes the next
+    generation. Without ``publish`` the draft is dropped, but the passages encoded so far are kept.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class IndexWriter:
 
     @property
     def encoder(self) -> Encoder:
-        """The model, loaded on first use: an update that finds nothing new does not need it."""
+        """The model, loaded on first use: an update without new content does not need it."""
         if self._encoder is None:
             self._encoder = self._load_encoder()
             if self.current.fingerprint not in (None, self._encoder.fingerprint):
@@ -77,7 +77,7 @@ class IndexWriter:
 
     @property
     def encodings(self) -> Encodings:
-        """What is encoded, opened on first use."""
+        """The encodings, opened on first use."""
         if self._encodings is None:
             fingerprint = self.current.fingerprint or self.encoder.fingerprint
             self._encodings = Encodings(self.folder, fingerprint, self.current.generation, self.current.damaged)
@@ -85,7 +85,7 @@ class IndexWriter:
 
     @property
     def draft(self) -> sqlite3.Connection:
-        """The documents of the next generation, those of the current one and what changes; begun on first use."""
+        """The next generation's documents, the current ones plus changes; created on first use."""
         if self._published:
             raise IndexStateError(f"{self.folder}: this update was published; open another writer for the next one")
         if self._draft is None:
@@ -120,7 +120,7 @@ class IndexWriter:
         return True
 
     def keep(self, source: str) -> None:
-        """Keep a source's documents as they were: it exists, but could not be read to its end."""
+        """Keep a source's documents unchanged: it exists, but could not be read completely."""
         self._kept.add(source)
         self._pending = [pending for pending in self._pending if pending.source != source]
         if changes := self._sources.pop(source, None):
@@ -130,7 +130,7 @@ class IndexWriter:
                     drafts.delete_documents(self.draft, changes.inserted)
 
     def finish_source(self, source: str, revision: str | None) -> None:
-        """Record that a source was read to its end.
+        """Record that a source was read completely.
 
         ``revision`` identifies its content, so that the next update can skip it; None makes the next update read it again.
         """
@@ -196,7 +196,7 @@ class IndexWriter:
             self.report.encoded += len(batch)
 
     def remove(self, documents: Sequence[int], sources: Sequence[str]) -> None:
-        """Remove documents by their ids, and the record of sources, which are read again when they come back."""
+        """Remove documents by id, and the records of sources, so that they are read again if they come back."""
         self.report.removed = len(documents)
         self._rebuild = self._rebuild or bool(documents)
         if documents or sources:
@@ -207,7 +207,7 @@ class IndexWriter:
     def remove_unseen(self, within: Callable[[str], bool], prune: bool) -> None:
         """Count the documents that this update has not seen, of the sources for which ``within`` is true.
 
-        With ``prune`` they are removed, and so is the record of their sources: one that comes back is read again.
+        With ``prune``, they are removed with the records of their sources, so that one that comes back is read again.
         """
         sources = {source for source in self.current.all_sources() if source not in self._kept and within(source)}
         unseen = [row for source in sorted(sources) for row in self.current.of_source(source) if row.key not in self._seen]
@@ -224,7 +224,7 @@ class IndexWriter:
     def publish(self, advance: Advance = ignore, forget: bool = False) -> None:
         """Make all changes visible at once as the next generation, if there are any, and end the journal.
 
-        With ``forget`` the generations before it, which hold what this update removes, do not stay.
+        With ``forget``, earlier generations, which contain what this update removes, are not kept.
         """
         self.flush(advance)
         is_other = (quality := self.settings.quality) not in (self.current.quality, None)
@@ -272,11 +272,11 @@ def open_writer(
 ) -> Iterator[IndexWriter]:
     """Open an index for writing, creating it if it is new.
 
-    ``settings`` of None are those of the existing index, or the defaults; ``model`` replaces the model in them. A loaded
-    ``encoder`` is used if it is the index's. A folder that is created gets the ``mode``, less the umask. An index ``holds``
-    either a user's documents or the passages of a task, which every update replaces as a whole. Raises IndexStateError if
-    another process is writing the index, if the index was built with other settings, or if the disk is full; InputError for
-    invalid settings, before anything is written.
+    Without ``settings``, those of the existing index apply, or the defaults; ``model`` replaces the model in them. A loaded
+    ``encoder`` is used if it is the index's. A new folder gets the ``mode``, less the umask. An index ``holds`` either a
+    user's documents or the passages of a task, which every update replaces completely. Raises IndexStateError if another
+    process is writing the index, if the index was built with other settings, or if the disk is full; InputError for invalid
+    settings, before anything is written.
     """
     choice(device, DEVICES, "device")
     settings = chosen_settings(folder, settings, model)
