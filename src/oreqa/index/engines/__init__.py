@@ -1,1 +1,1 @@
-"""What holds the vectors and words of an index: the segments in its folder, or a server."""
+"""Engines hold the vectors and words of an index: in segments in its folder, or on a server."""

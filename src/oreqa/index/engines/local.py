@@ -40,22 +40,22 @@ class LocalEngine:
         self._every = Scorable(ids["passage"], ids["sentence"], of_sentences, self._vectors, self.words, doubt)
 
     def every(self) -> Scorable:
-        """As the protocol says."""
+        """Return what the protocol says."""
         return self._every
 
     def sample(self, count: int) -> Scorable:
-        """As the protocol says."""
+        """Return what the protocol says."""
         passages = self.counts["passage"]
         return self._part(np.arange(0, passages, max(1, -(-passages // count))))
 
     def passage_with(self, number: int) -> int:
-        """As the protocol says; it is the first of them."""
+        """Return what the protocol says: the first such passage."""
         return int(self._every.passage_ids[self.words["passage"].first_with(number)])
 
     def candidates(
         self, vectors: Floats | None, words: Sequence[Ints] | None, count: int, allowed: Ids | None
     ) -> Iterator[Scorable]:
-        """As the protocol says."""
+        """Yield what the protocol says."""
         flags = None if allowed is None else np.isin(self._every.passage_ids, allowed)
         near = [] if vectors is None else list(self._nearest.best(vectors, count, flags))
         for number in range(len(words if vectors is None else vectors)):  # type: ignore[arg-type]
@@ -65,7 +65,7 @@ class LocalEngine:
             yield self._part(np.unique(np.concatenate(best)))
 
     def _part(self, passages: Rows) -> Scorable:
-        """The passages in these rows, rising."""
+        """Return the passages in these rows, rising."""
         every = self._every
         starts, ends = every.sentence_starts[passages], every.sentence_starts[passages + 1]
         owners = np.repeat(np.arange(len(passages), dtype=np.int32), ends - starts)
@@ -104,5 +104,5 @@ class _SomeWords:
 
 
 def _together(arrays: Sequence[NDArray[T]], kind: type[T]) -> NDArray[T]:
-    """Arrays one behind another; a single one as it is."""
+    """Concatenate arrays; a single one is not copied."""
     return np.asarray(arrays[0], kind) if len(arrays) == 1 else np.concatenate([np.zeros(0, kind), *arrays]).astype(kind)

@@ -1,7 +1,7 @@
-"""The engine of a Milvus server: candidates are searched for there, and scored here from the rows that it holds of them.
+"""The engine of a Milvus server, which finds candidates; they are scored here, from the rows that it stores.
 
-Passages are never changed there, and no id is given twice. So a state of an index is all rows up to its last id but for
-those that it names as dead: a reader sees one state whatever an update adds or takes away meanwhile.
+Rows never change there, and no id is assigned twice. So a state of an index is all rows up to its last id except those it
+lists as dead, and a reader sees one state whatever an update adds or removes meanwhile.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from oreqa.index.segments import Segment
 from oreqa.index.stacked import StackedCodes
 
 STATE, COUNTS, DEAD_IDS = "engine.json", "counts.npy", "dead-ids.npy"
-"""The files of a generation whose passages Milvus holds: the collection and numbers, texts with each word, and dead rows."""
+"""The files of a generation stored in Milvus: the collection and counts, texts with each word, and dead rows."""
 
 COLLECTIONS = "collections.json"
-"""In the index's folder: the names of the collections that updates have made and not dropped."""
+"""File in the index's folder with the names of collections that updates have created and not dropped."""
 
 FEWEST_CANDIDATES, MOST_CANDIDATES = 200, 16_384
-"""The fewest candidates by vectors and by words that are asked for, and the most that Milvus gives."""
+"""The fewest candidates by vectors and by words requested, and the most that Milvus returns."""
 
 FETCHED, ASKED = 500, 8
-"""Rows that are fetched at a time, and questions that are asked at a time."""
+"""Rows fetched at a time, and questions sent at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class MilvusCollection:
-    """What a generation's ``engine.json`` says: the server and the collection, the dimensions of its vectors, the last id
-    that counts, and of each unit how many there are and how many words they have."""
+    """The content of a generation's ``engine.json``: the server and the collection, the dimensions of its vectors, the last
+    valid id, and for each unit the number of texts and of their words."""
 
     uri: str
     name: str
@@ -54,8 +54,10 @@ class MilvusCollection:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MilvusState:
-    """What a generation's folder says of the rows in Milvus: ``texts_with`` has a row ``word, passages, sentences`` for each
-    word, by its number; ``dead`` are the ids up to the last that count no longer."""
+    """What a generation's folder records about the rows in Milvus.
+
+    ``texts_with`` has a row ``word, passages, sentences`` for each word, by its number; ``dead`` are the deleted ids.
+    """
 
     collection: MilvusCollection
     texts_with: NDArray[np.int64]
@@ -63,32 +65,32 @@ class MilvusState:
 
     @classmethod
     def read(cls, generation: Path) -> MilvusState:
-        """Read that of a generation."""
+        """Read the state of a generation."""
         row = json.loads((generation / STATE).read_bytes())
         return cls(MilvusCollection(**row), np.load(generation / COUNTS), np.load(generation / DEAD_IDS))
 
     def write(self, folder: Path) -> None:
-        """Write it into a draft."""
+        """Write the state into a draft."""
         (folder / STATE).write_text(json.dumps(asdict(self.collection), indent=1), encoding="utf-8")
         for name, array in ((COUNTS, self.texts_with), (DEAD_IDS, self.dead)):
             np.save(folder / name, array)
             check_whole(folder / name)
 
     def words(self, unit: Unit) -> CollectionWords:
-        """What BM25 needs of all texts."""
+        """Return what BM25 needs of all texts."""
         texts = self.collection.counts[unit]
         counts = self.texts_with[:, 1 + ("passage", "sentence").index(unit)].astype(np.int32)
         mean = max(self.collection.lengths[unit] / max(texts, 1), 1e-9)
         return CollectionWords(texts, mean, self.texts_with[:, 0].astype(np.int32), counts)
 
     def filter(self) -> str:
-        """The expression for the rows that count."""
+        """Return the filter expression for live rows."""
         of_last = f"id <= {self.collection.last}"
         return f"{of_last} and not ({among(self.dead)})" if len(self.dead) else of_last
 
 
 def among(ids: Ids) -> str:
-    """The expression for rows with these ids, rising.
+    """Return the filter expression for rows with these ids, rising.
 
     Examples:
         >>> among(np.array([1, 5, 6, 7, 9]))
@@ -107,7 +109,7 @@ def among(ids: Ids) -> str:
 
 
 class MilvusEngine:
-    """The engine of the rows that a generation has in Milvus; ``ids`` gives those of all its passages."""
+    """The engine of a generation's rows in Milvus; ``ids`` returns those of all its passages."""
 
     def __init__(self, generation: Path, ids: Callable[[], Ids]) -> None:
         self.state, self._ids, self._generation = MilvusState.read(generation), ids, generation
@@ -129,7 +131,7 @@ class MilvusEngine:
         return Bm25(parts, *BM25_PARAMETERS[unit], collection=self.state.words(unit))
 
     def fetch(self, ids: Ids) -> Segment:
-        """The passages with these ids. Raises IndexStateError if Milvus lacks some that the newest state has."""
+        """Fetch the passages with these ids. Raises IndexStateError if Milvus lacks some of the newest state."""
         return segment_of_rows(list(self._rows(ids).values()), self.state.collection.dim)
 
     def _rows(self, ids: Ids) -> dict[int, dict[str, Any]]:
@@ -155,22 +157,22 @@ class MilvusEngine:
         return Scorable(*ids, segment.sentence_rows, vectors, words)
 
     def every(self) -> Scorable:
-        """As the protocol says."""
+        """Return what the protocol says."""
         return self._scorable(self.fetch(self._ids()))
 
     def sample(self, count: int) -> Scorable:
-        """As the protocol says."""
+        """Return what the protocol says."""
         return self._scorable(self.fetch(self._ids()[:: max(1, -(-self.counts["passage"] // count))]))
 
     def passage_with(self, number: int) -> int:
-        """As the protocol says; it is one in which the word counts much."""
+        """Return what the protocol says: a passage in which the word has a high weight."""
         (ids,) = self._search("weights", [{number: 1.0}], 1, self.state.filter())
         return ids[0]
 
     def candidates(
         self, vectors: Floats | None, words: Sequence[Ints] | None, count: int, allowed: Ids | None
     ) -> Iterator[Scorable]:
-        """As the protocol says, but never fewer than ``FEWEST_CANDIDATES``: many vectors are searched approximately."""
+        """Yield what the protocol says, but at least ``FEWEST_CANDIDATES``: many vectors are searched approximately."""
         count = max(count, FEWEST_CANDIDATES)
         if count > MOST_CANDIDATES:
             raise InputError(f"{count:,} passages are asked for; Milvus gives {MOST_CANDIDATES:,} at most")
@@ -194,13 +196,13 @@ class MilvusEngine:
                 yield self._scorable(segment_of_rows(rows_of_question, self.state.collection.dim))
 
     def _question_weights(self, numbers: Ints) -> dict[int, float]:
-        """The IDF of a question's words, each as often as it stands there."""
+        """Return the IDF of a question's words, times their number of occurrences."""
         counts = dict(zip(*(part.tolist() for part in np.unique(numbers, return_counts=True)), strict=True))
         words = self.words["passage"]
         return {number: n * words.bound(np.array([number], np.int32), 0) for number, n in counts.items()}
 
     def _search(self, field: str, asked: Any, count: int, condition: str) -> list[list[int]]:
-        """The ids of the best rows by a field, for each of what is asked."""
+        """Return the ids of the best rows by a field, for each query."""
         if not len(asked):
             return []
         with self.named_errors():
@@ -211,7 +213,7 @@ class MilvusEngine:
 
 
 def need_rows(client: Any, state: MilvusState) -> None:
-    """Raise IndexStateError if Milvus has not as many rows as a state says."""
+    """Raise IndexStateError unless Milvus has as many rows as a state says."""
     uri, name, wanted = state.collection.uri, state.collection.name, state.collection.counts["passage"]
     with named_errors(uri, name):
         (row,) = client.query(name, filter=state.filter(), output_fields=["count(*)"])
@@ -221,7 +223,7 @@ def need_rows(client: Any, state: MilvusState) -> None:
 
 
 def row_problems(generation: Path) -> list[str]:
-    """A line if Milvus lacks rows of a generation; none if its passages lie in its folder."""
+    """Return a line if Milvus lacks rows of a generation; none if its passages are in its folder."""
     if not (generation / STATE).is_file():
         return []
     state = MilvusState.read(generation)

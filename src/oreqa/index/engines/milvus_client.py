@@ -17,16 +17,16 @@ from oreqa.errors import IndexStateError, InputError, describe
 
 PREFIX = "milvus:"
 TOKEN = "OREQA_MILVUS_TOKEN"
-"""The environment variable with the token of the server, or user:password."""
+"""The environment variable with the server's token, or user:password."""
 
 INSTALL_MILVUS = "pip install 'oreqa[milvus]'"
 """The command that installs what the engine needs."""
 
 SECONDS = 10.0
-"""How long a connection may take."""
+"""Seconds until a connection attempt times out."""
 
 _ROOTS = "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH"
-"""gRPC's environment variable of a file with the certificates that it trusts."""
+"""gRPC's environment variable for a file of trusted certificates."""
 
 _REFUSED = f"Milvus refuses the token; set the environment variable {TOKEN}"
 
@@ -36,7 +36,7 @@ _DENIED = ("unauthenticated", "auth check failure", "permission deny", "permissi
 
 
 def server_uri(engine: str) -> str:
-    """The address in ``milvus:URI``. Raises InputError for another one, or if it holds a secret."""
+    """Return the address in ``milvus:URI``. Raises InputError for other strings, or if it contains a secret."""
     uri = engine.removeprefix(PREFIX)
     try:
         parts = urlsplit(uri)
@@ -52,7 +52,8 @@ def server_uri(engine: str) -> str:
 
 
 def connect(uri: str) -> Any:
-    """A client of a server, kept by this process. Raises IndexStateError if it cannot be reached, or refuses the token."""
+    """Return a client of a server, cached by this process. Raises IndexStateError if the server cannot be reached or refuses
+    the token."""
     return _connected(uri, os.environ.get(TOKEN, ""), os.getpid())
 
 
@@ -70,7 +71,7 @@ def _connected(uri: str, token: str, process: int) -> Any:
 
 
 def _unreachable(uri: str) -> str:
-    """Why nobody can be talked to at an address, as far as that shows before Milvus' protocol begins; empty if one can."""
+    """Return why an address cannot be reached, as far as that shows before Milvus' protocol begins; empty if it can."""
     parts = urlsplit(uri)
     place = (parts.hostname or "", parts.port or 19530)
     try:
@@ -88,12 +89,12 @@ def _unreachable(uri: str) -> str:
 
 
 def missing_collection(uri: str, collection: str) -> str:
-    """The message for a collection that is not there."""
+    """Return the message for a missing collection."""
     return f"{uri}: the collection {collection} is missing; bring it back, or index into a new folder"
 
 
 def _refusal(uri: str, token: str) -> str:
-    """Why a server does not answer a first call, which pymilvus would repeat for a minute; empty if it does."""
+    """Return why a server does not answer a first call, which pymilvus would repeat for a minute; empty if it does."""
     import grpc
 
     parts = urlsplit(uri)

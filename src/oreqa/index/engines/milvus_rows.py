@@ -1,7 +1,7 @@
-"""Passages as rows of a Milvus collection, and back: vectors, words and codes.
+"""Converts passages to rows of a Milvus collection, and back: vectors, words and codes.
 
-A row has the vector and the BM25 weights of a passage, by which it is found, and what scores it exactly: the codes and the
-words of the passage and of each of its sentences, as base64.
+A row has a passage's vector and BM25 weights, by which it is found, and what scores it exactly: the codes and the words of
+the passage and of each of its sentences, as base64.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from oreqa.index.postings import Postings, postings_of
 from oreqa.index.segments import Segment, segment_of
 
 ELEMENTS, CHARACTERS = 4096, 65_535
-"""Milvus' limits of an array, and of a text in it."""
+"""Milvus' limits for an array, and for a text in it."""
 
 NO_WORD = 0
-"""Stands in the weights of a passage without words, which Milvus wants; words are numbered from 1."""
+"""The weight entry of a passage without words, as Milvus requires one; words are numbered from 1."""
 
 
 def add_fields(schema: Any, types: Any, dim: int) -> None:
-    """Add the fields of a row to a schema of pymilvus."""
+    """Add the fields of a row to a pymilvus schema."""
     of_array = {"datatype": types.ARRAY, "max_capacity": ELEMENTS}
     schema.add_field("id", types.INT64, is_primary=True)
     schema.add_field("vector", types.FLOAT_VECTOR, dim=dim)
@@ -42,7 +42,7 @@ SCORED = ["sentences", "codes", "words"]
 
 
 def rows_of(segment: Segment, mean: float) -> Iterator[dict[str, Any]]:
-    """The rows of a segment in which every passage counts; ``mean`` is the mean length of the passages of all."""
+    """Yield the rows of a segment without deleted passages; ``mean`` is the mean passage length of the index."""
     words = {unit: _texts(segment.words[unit].postings) for unit in UNITS}
     starts = np.searchsorted(segment.sentence_rows, np.arange(len(segment.passage_ids) + 1))
     vectors = vectors_of(segment.vectors["passage"])
@@ -61,7 +61,7 @@ def rows_of(segment: Segment, mean: float) -> Iterator[dict[str, Any]]:
 
 
 def _texts(postings: Postings) -> list[Ints]:
-    """The words of each text, rising."""
+    """Return the words of each text, rising."""
     order = np.argsort(postings.rows, kind="stable")
     numbers = np.repeat(postings.words, np.diff(postings.starts))[order]
     terms = np.repeat(numbers, postings.counts[order])
@@ -69,7 +69,7 @@ def _texts(postings: Postings) -> list[Ints]:
 
 
 def _weights(words: Ints, mean: float) -> dict[int, float]:
-    """What each word of a passage adds to BM25, but for its IDF, which the question brings."""
+    """Return what each word of a passage adds to BM25, without its IDF, which the question supplies."""
     k1, b = BM25_PARAMETERS["passage"]
     numbers, counts = np.unique(words, return_counts=True)
     weights = counts / (counts + k1 * (1 - b + b * len(words) / mean))
@@ -77,7 +77,7 @@ def _weights(words: Ints, mean: float) -> dict[int, float]:
 
 
 def segment_of_rows(rows: Sequence[Mapping[str, Any]], dim: int) -> Segment:
-    """The segment that rows came from, in the order of their ids; without rows it is empty."""
+    """Return the segment that rows came from, in the order of their ids; empty without rows."""
     rows = sorted(rows, key=lambda row: int(row["id"]))
     sizes = [len(row["sentences"]) for row in rows]
     ids = np.array([row["id"] for row in rows], np.int64)

@@ -1,8 +1,8 @@
-"""An update of an index whose passages Milvus holds.
+"""Updates an index whose passages are in Milvus.
 
-It adds rows behind the last id of the published state, which no reader sees, and the generation that names them is published
-by its folder's rename, as every generation is. A killed update leaves rows behind the last id; the next one deletes them,
-and those that the published state names as dead.
+It adds rows after the last id of the published state, where no reader sees them; the generation that lists them is
+published by renaming its folder, like every generation. A killed update leaves rows after the last id; the next update
+deletes them, and those that the published state lists as dead.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _COLUMNS: dict[Unit, int] = {"passage": 0, "sentence": 1}
 
 
 class _Tally:
-    """Texts with each word, how many there are and how many words they have, as segments come and go."""
+    """Counts texts with each word, all texts and their words, as segments are added and removed."""
 
     def __init__(self, before: MilvusState | None) -> None:
         self.counts: dict[Unit, int] = dict(before.collection.counts) if before else dict.fromkeys(UNITS, 0)
@@ -47,7 +47,7 @@ class _Tally:
         self._tables = [before.texts_with] if before else []
 
     def add(self, segment: Segment, sign: int) -> None:
-        """Count a segment, or with -1 count it no longer."""
+        """Add a segment to the counts, or with -1 subtract it."""
         for unit, column in _COLUMNS.items():
             part = segment.words[unit]
             numbers, counts = live_words(part)
@@ -60,7 +60,7 @@ class _Tally:
             self._tables = [self.texts_with()]
 
     def texts_with(self) -> NDArray[np.int64]:
-        """A row for each word that a text holds: its number, passages, sentences."""
+        """Return a row for each word in some text: its number, passages, sentences."""
         every = np.concatenate([np.zeros((0, 3), np.int64), *self._tables])
         numbers, inverse = np.unique(every[:, 0], return_inverse=True)
         table = np.zeros((len(numbers), 3), np.int64)
@@ -78,10 +78,10 @@ def write_rows(
     segments: Iterator[Segment],
     mean: Callable[[], float],
 ) -> MilvusState:
-    """Write the rows of new ``segments`` and, into the draft ``folder``, the state of which they are a part, up to the id
-    ``last``, which is returned.
+    """Write the rows of new ``segments``, up to the id ``last``, and their state into the draft ``folder``; return the
+    state.
 
-    Without a state ``before`` it gets a new collection; else the ids ``removed`` of that one count no longer. ``mean`` gives
+    Without a state ``before``, a new collection is created; otherwise its ids in ``removed`` become dead. ``mean`` returns
     the mean length of new passages.
     """
     client, tally = connect(uri), _Tally(before.state if before else None)
@@ -112,13 +112,13 @@ def write_rows(
 
 
 def _mean(tally: _Tally, of_new: float) -> float:
-    """The mean length of passages, by which the weights of words are computed: of the state before if it has any."""
+    """Return the mean passage length for the weights of words: that of the previous state if it has passages."""
     texts = tally.counts["passage"]
     return tally.lengths["passage"] / texts if texts and tally.lengths["passage"] else of_new
 
 
 def _create(folder: Path, client: Any, dim: int) -> str:
-    """Make a new collection, whose name the folder notes first. Each search sees all that was written before it."""
+    """Create a collection, whose name the folder records first. Each search sees all that was written before it."""
     from pymilvus import DataType
 
     label = "".join(c if c.isascii() and c.isalnum() else "_" for c in folder.absolute().name)[:40]
@@ -139,7 +139,7 @@ def _names(folder: Path) -> list[str]:
 
 
 def _clear(client: Any, state: MilvusState) -> None:
-    """Delete the rows that a published state does not count: those of an update that was killed, and dead ones."""
+    """Delete the rows that a published state does not count: those of a killed update, and dead ones."""
     name = state.collection.name
     if name:
         client.delete(name, filter=f"id > {state.collection.last}")
@@ -148,7 +148,7 @@ def _clear(client: Any, state: MilvusState) -> None:
 
 
 def _drop_unneeded(folder: Path, client: Any) -> None:
-    """Drop the collections that an index has made and that none of its generations names."""
+    """Drop the collections that an index has created and that none of its generations names."""
     if names := _names(folder):
         states = [json.loads(path.read_bytes()) for path in folder.glob(f"search-*/{STATE}")]
         needed = {state["name"] for state in states}

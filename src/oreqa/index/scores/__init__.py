@@ -1,6 +1,6 @@
-"""The retrieval scores by their names.
+"""The retrieval scores by name.
 
-A new score is a file in this folder that makes a ``RetrievalScore``, and an entry here.
+A new score is a file in this folder that defines a ``RetrievalScore``, and an entry here.
 """
 
 from __future__ import annotations
@@ -20,4 +20,4 @@ SCORES: Mapping[str, RetrievalScore] = MappingProxyType(
         "passage_bm25": bm25_score("passage"),
     }
 )
-"""A search adds them up with the weights that were fitted for the index's encoder, or with their plain weights."""
+"""A search adds them up with the weights fitted for the index's encoder, or with their plain weights."""

@@ -1,4 +1,4 @@
-"""The cosine of a question's vector and a sentence's, or a passage's."""
+"""The cosine of a question's vector and that of a sentence or passage."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from oreqa.index.snapshot import Snapshot
 def cosine_score(unit: Unit, block: int = BLOCK_SCORES) -> RetrievalScore:
     """The inner product of a question's vector and each ``unit``'s, which is their cosine if the encoder normalises.
 
-    Questions are multiplied so many at a time that about ``block`` scores are held at once.
+    Questions are processed in groups of about ``block`` scores.
     """
 
     def every_score(questions: Questions) -> Iterator[Floats]:

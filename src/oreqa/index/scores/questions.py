@@ -1,4 +1,4 @@
-"""The questions of a search, and what a retrieval score is: a name, and an array for each of them."""
+"""The questions of a search, and the retrieval score type: a name, and an array for each question."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from oreqa.index.snapshot import Snapshot
 
 
 class Questions:
-    """Questions asked of a snapshot, to score ``passages`` of it: all, or the candidates for them.
+    """Questions asked of a snapshot, to score its ``passages``: all, or the candidates for them.
 
-    What several scores need of the questions is computed once, when the first score uses it.
+    What several scores need is computed once, on first use.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Questions:
         return self.snapshot.engine.every()
 
     def one(self, number: int, passages: Scorable) -> Questions:
-        """The question of that number, to score some passages."""
+        """Return question ``number`` alone, for scoring ``passages``."""
         text, place = [self.texts[number]], slice(number, number + 1)
         return Questions(text, self.snapshot, lambda _: self.vectors[place], passages, lambda: self.words[place])
 
@@ -53,9 +53,9 @@ class Questions:
 
     @cached_property
     def words(self) -> list[tuple[Ints, int]]:
-        """Of each question the numbers of its words, and how many of its words no text of the index holds.
+        """For each question, the numbers of its words and how many of its words no text of the index contains.
 
-        Of a compound that no text holds there are the numbers of its parts.
+        A compound that no text contains is replaced by its parts.
         """
         if self._words is not None:
             return self._words()
@@ -70,7 +70,7 @@ class Questions:
         return split
 
     def _parts(self, stems: Sequence[str]) -> dict[str, list[int]]:
-        """The numbers of the parts of those words that are compounds."""
+        """Return the numbers of the parts of those words that are compounds."""
         language = self.snapshot.settings.language
         if not stems or language not in COMPOUNDING or self.snapshot.empty:
             return {}
@@ -87,12 +87,12 @@ class Questions:
 class RetrievalScore:
     """One way to score the sentences, or the passages, of an index.
 
-    ``score`` gives for each question in turn an array over every unit, in the order of ``questions.passages``: all passages
-    of a small index, of a large one the candidates that its engine names. The mode hybrid uses every score, and ``mode``
-    names the other mode that uses this one. ``plain_weight`` is the weight where none was fitted for the index's encoder,
-    divided by the score's ``scale`` on that index, if it has one. ``bound`` is a name and a function that gives, for each
-    question, the highest score possible; a hit's ``scores`` hold it under that name. ``limits`` gives the least and the most
-    that sound files can give the question of that number, with room for rounding.
+    ``score`` yields, for each question, an array over every unit, in the order of ``questions.passages``: all passages
+    of a small index, the engine's candidates in a large one. The mode hybrid uses every score; ``mode`` names the other mode
+    that uses this one. ``plain_weight`` is the weight if none was fitted for the index's encoder, divided by the score's
+    ``scale`` on that index, if it has one. ``bound`` is a name and a function that returns, for each question, the highest
+    score possible; a hit's ``scores`` contain it under that name. ``limits`` returns the lowest and the highest score that
+    undamaged files can give a question, by its number, with room for rounding.
     """
 
     unit: Unit
