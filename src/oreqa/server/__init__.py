@@ -1,1 +1,1 @@
-"""Answers over HTTP: an API, and what guards it."""
+"""Answers over HTTP: an API, and its access control."""

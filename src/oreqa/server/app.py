@@ -1,4 +1,4 @@
-"""The application: its addresses, and its life from the loaded models to the last answer."""
+"""The application: its routes, and its life cycle from the loaded models to the last answer."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ def create_app(
     uploads: Path | None = None,
     log_questions: bool = False,
 ) -> Application:
-    """The server's application, with its guard. The thread of the models starts and ends with it, and so do the
-    ``followers``, which keep collections like their folders.
+    """Return the server's application, with its guard.
 
-    ``sites`` maps folders of documents to the addresses where they are published; ``uploads`` is where files that clients
-    send are kept.
+    The thread of the models and the ``followers``, which keep collections in sync with their folders, start and end with it.
+    ``sites`` maps folders of documents to the addresses where they are published; ``uploads`` is the folder for uploaded
+    files.
     """
     followers = followers or {}
     models = ModelThread(lambda questions, seconds: metrics.batch(questions, seconds))
@@ -119,16 +119,16 @@ def _add_status(
     followers: Mapping[str, Follower],
     takes_files: bool,
 ) -> None:
-    """What says how the server is."""
+    """Add the routes that report the server's status."""
 
     @app.get("/healthz", tags=["server"], responses=problems_of(403, 421))
     async def healthz() -> dict[str, str]:
-        """The server runs."""
+        """Return ok while the server runs."""
         return {"status": "ok"}
 
     @app.get("/readyz", tags=["server"], responses=problems_of(403, 421, 503))
     def readyz() -> dict[str, str]:  # in a thread: it may wait for an index
-        """The server answers questions: its models run, and every index can be read."""
+        """Return ok if the server answers questions: its models run, and every index can be read."""
         if not models.is_alive:
             raise busy("the models do not run")
         for collection in collections.values():
@@ -140,12 +140,12 @@ def _add_status(
 
     @app.get("/metrics", tags=["server"], response_class=Response, responses=problems_of(401, 403, 421, 429))
     def numbers() -> Response:
-        """What the server counts, for Prometheus. The generation of an index that cannot be read is NaN."""
+        """Return the server's metrics for Prometheus. The generation of an index that cannot be read is NaN."""
         return Response(metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     @app.get("/v1/status", tags=["server"], responses=problems_of(401, 403, 421, 429, 503))
     def status() -> Response:
-        """The collections, and what the server does."""
+        """Return the collections, and what the server is doing."""
         return json_response(
             {
                 "version": app.version,
@@ -182,7 +182,7 @@ def _status_of(collection: ServedCollection) -> dict[str, Any]:
 
 
 def _add_login(app: FastAPI, access: Access) -> None:
-    """A token for a cookie, which pages of this server send by themselves and no script can read."""
+    """Add the routes that exchange a token for a cookie, which the pages send by themselves and no script can read."""
 
     @app.post("/login", tags=["server"], status_code=204, responses=problems_of(400, 401, 403, 408, 413, 415, 421, 422, 429))
     async def login(body: LoginBody, request: Request) -> Response:
@@ -206,7 +206,7 @@ def _add_login(app: FastAPI, access: Access) -> None:
 
 
 def _describe_problems(app: FastAPI) -> None:
-    """Add the shape of errors to the description, which names it at every address."""
+    """Add the schema of errors to the API description, which refers to it at every route."""
     plain = app.openapi
 
     def openapi() -> dict[str, Any]:

@@ -38,16 +38,16 @@ from oreqa.server.schemas import (
 _NO_WORD = "No document that meets the conditions holds a word of the question."
 
 USUAL_ANSWERS = 3
-"""Answers to a question that does not say how many; one where they are promised."""
+"""Answers to a question without a requested number; one if a share is guaranteed."""
 
 OnReply = Callable[[str, Reply | None], None]
-"""What is told of each question and its reply of one collection, None of a search."""
+"""Called with the collection and reply of each question; the reply is None for a search."""
 
 Left = Callable[[], asyncio.Future[None]]
-"""What gives a future that is done when the client has left."""
+"""Returns a future that is done when the client has left."""
 
 Linked = Callable[[Passage, Sentence, int, int, str, int], dict[str, Any]]
-"""The links of a stretch of a passage, in a sentence, of a collection in this state: ``answer_links``."""
+"""Returns the links of a range of a passage and its sentence, in a collection's state: ``answer_links``."""
 
 
 def ask_router(
@@ -57,7 +57,7 @@ def ask_router(
     on_reply: OnReply,
     sites: Mapping[str, str],
 ) -> APIRouter:
-    """The addresses that answer questions; ``sites`` are those of published folders."""
+    """Return the routes that answer questions; ``sites`` are those of published folders."""
     linked = partial(answer_links, sites=sites, several=len(collections) > 1)
     router = APIRouter(prefix="/v1", tags=["answers"])
 
@@ -69,7 +69,7 @@ def ask_router(
 
     @router.post("/batch", response_model=RepliesRow, responses=POSTED)
     async def batch(body: BatchBody, request: Request) -> Response:
-        """Answer up to 100 questions. Those of other clients come between them."""
+        """Answer up to 100 questions. Questions of other clients may be answered in between."""
         spend_or_refuse(limiter, client_of(request.scope), len(body.questions) - 1)
         rows: list[dict[str, Any]] = []
         for begin in range(0, len(body.questions), MOST_TOGETHER):
@@ -80,7 +80,7 @@ def ask_router(
 
     @router.post("/search", response_model=RankingRow, responses=POSTED)
     async def search(body: SearchBody, request: Request) -> Response:
-        """The sentences or passages that match a question best."""
+        """Return the sentences or passages that match a question best."""
         hits, states = await hits_for(body, collections, models, on_reply, partial(_left, request))
         row = {"question": body.question, "mode": body.mode, "unit": body.unit, "generations": states}
         if not hits:
@@ -100,7 +100,7 @@ async def replies_to(
     on_reply: OnReply,
     left: Left | None = None,
 ) -> list[Merged]:
-    """The replies to questions, in their order. What cannot be answered is refused before it waits."""
+    """Return the replies to questions, in order. Invalid requests are refused before they queue."""
     asked, where = chosen(collections, body.collection), conditions(body.where)
     k = body.k or (1 if any(each.promise for each in asked) else USUAL_ANSWERS)
     for each in asked:
@@ -120,7 +120,7 @@ async def replies_to(
 
 
 def folders_note(asked: Sequence[ServedCollection], where: Conditions) -> str:
-    """The folders of collections whose documents are in none of the paths of the conditions; empty without a path."""
+    """Return the folders of collections that have no document in the paths of the conditions; empty without a path."""
     if not any(field == "path" for field, _ in where):
         return ""
     folders = set[str]()
@@ -138,8 +138,7 @@ async def hits_for(
     on_reply: OnReply,
     left: Left | None = None,
 ) -> tuple[list[tuple[Hit, str, int]], dict[str, int]]:
-    """The hits of a search with their collections and the states of these, those of several collections by their scores;
-    and the state of each collection."""
+    """Return the hits of a search with their collections and states, ordered by score, and the state of each collection."""
     asked, where = chosen(collections, body.collection), conditions(body.where)
     works = {each.name: partial(each.search, k=body.k, where=where, mode=body.mode, unit=body.unit) for each in asked}
     rankings = await _of_all(works, (body.k, where, body.mode, body.unit), [body.question], models, left)
@@ -157,13 +156,13 @@ async def _of_all(
     models: ModelThread,
     left: Left | None,
 ) -> dict[str, list[Any]]:
-    """The results of each collection's work on the questions, which are ``alike`` in all but their words."""
+    """Return the results of each collection's work on the questions, which are ``alike`` except for their words."""
     results = await models.ask_all({(name, alike): work for name, work in works.items()}, questions, left)
     return {name: results[name, alike] for name in works}
 
 
 def _left(request: Request) -> asyncio.Future[None]:
-    """A future that is done when the client has left."""
+    """Return a future that is done when the client has left."""
 
     async def wait() -> None:
         while (await request.receive())["type"] != "http.disconnect":
@@ -173,12 +172,12 @@ def _left(request: Request) -> asyncio.Future[None]:
 
 
 def reply_rows(questions: Sequence[str], replies: Sequence[Merged], linked: Linked) -> list[dict[str, Any]]:
-    """Replies to questions as JSON."""
+    """Return replies to questions as JSON."""
     return [reply_row(question, reply, linked) for question, reply in zip(questions, replies, strict=True)]
 
 
 def reply_row(question: str, reply: Merged, linked: Linked) -> dict[str, Any]:
-    """A reply as JSON, its answers and hits with their links. Links may ask the disk: not for the thread of the requests."""
+    """Return a reply as JSON, with links in its answers and hits. Links may access the disk: not for the event loop."""
     row = {
         "question": question,
         "found": bool(reply.answers),
@@ -196,7 +195,7 @@ def reply_row(question: str, reply: Merged, linked: Linked) -> dict[str, Any]:
 
 
 def reason_of(question: str, reply: Merged) -> str | None:
-    """Why a question has no answer; None where it has one."""
+    """Return why a question has no answer; None if it has one."""
     if reply.answers:
         return None
     name = reply.guess[1] if reply.guess else next(iter(reply.replies))
@@ -209,12 +208,12 @@ def _answer_row(answer: Answer, collection: str, generation: int, linked: Linked
 
 
 def hit_rows(hits: Sequence[tuple[Hit, str, int]], linked: Linked) -> list[dict[str, Any]]:
-    """Hits, best first, as JSON, with their links."""
+    """Return hits, best first, as JSON with links."""
     return [hit_row(rank, *hit, linked) for rank, hit in enumerate(hits, 1)]
 
 
 def hit_row(rank: int, hit: Hit, collection: str, generation: int, linked: Linked) -> dict[str, Any]:
-    """A hit as JSON, with its links."""
+    """Return a hit as JSON with links."""
     sentence = hit.sentence
     links = linked(hit.passage, sentence, sentence.start, sentence.end, collection, generation)
     return {**hit_json(rank, hit), **links}

@@ -1,4 +1,4 @@
-"""One thread runs the models, and takes the questions that wait together: no timer, no wait for others."""
+"""Runs the models in one thread that batches waiting questions: without timers, and without delaying any."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ from oreqa.server.problems import LeftError, busy
 Key = TypeVar("Key", bound=Hashable)
 Result = TypeVar("Result")
 BatchWork = Callable[[Sequence[str]], Sequence[Result]]
-"""What answers questions together, in their order."""
+"""Answers a batch of questions, in order."""
 
 MOST_WAITING, MOST_TOGETHER, MOST_SECONDS = 64, 16, 30.0
-"""Questions that may wait, those that are answered together, and the seconds after which nobody waits any more."""
+"""The most questions that may wait, the most per batch, and the seconds after which waiting ends."""
 
 
 @dataclass(slots=True, eq=False)
 class _Job:
-    """A question that waits; ``key`` says with which others it can be answered, ``left`` that nobody wants it any more.
-    The jobs of one question, of which there is one for each collection, share their ``asked``."""
+    """A waiting question; ``key`` says which others it can be batched with, ``left`` that its client has left.
+
+    The jobs of one question, one for each collection, share their ``asked``.
+    """
 
     asked: object
     key: Hashable
@@ -37,7 +39,7 @@ class _Job:
 
 
 class ModelThread:
-    """The thread that runs the models. ``start`` it, and ``stop`` it in the end: what waits then is still answered.
+    """The thread that runs the models. Call ``start``, and ``stop`` at the end: waiting questions are still answered then.
 
     ``on_batch`` is called in that thread with the number of questions of each batch and the seconds that it took.
     """
@@ -49,11 +51,11 @@ class ModelThread:
         self._thread = threading.Thread(target=self._run, name="models", daemon=True)
 
     def start(self) -> None:
-        """Begin to answer."""
+        """Start answering."""
         self._thread.start()
 
     def stop(self, seconds: float = MOST_SECONDS) -> None:
-        """Answer what waits, then end; wait for that so many seconds at most."""
+        """Answer what is waiting, then end; wait for that at most ``seconds``."""
         with self._changed:
             self._stopping = True
             self._changed.notify()
@@ -62,12 +64,12 @@ class ModelThread:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it answers."""
+        """Return whether the thread answers."""
         return self._thread.is_alive() and not self._stopping
 
     @property
     def waiting(self) -> int:
-        """Questions that wait, each once, though several collections answer it."""
+        """Return the number of waiting questions, each counted once even if several collections answer it."""
         return len({job.asked for job in self._jobs})
 
     async def ask(
@@ -77,7 +79,7 @@ class ModelThread:
         questions: Sequence[str],
         left: Callable[[], asyncio.Future[None]] | None = None,
     ) -> list[Result]:
-        """The results of questions by one kind of ``work``, as ``ask_all`` gives them."""
+        """Return the results of questions by one kind of ``work``, like ``ask_all``."""
         return (await self.ask_all({key: work}, questions, left))[key]
 
     async def ask_all(
@@ -86,11 +88,11 @@ class ModelThread:
         questions: Sequence[str],
         left: Callable[[], asyncio.Future[None]] | None = None,
     ) -> dict[Key, list[Result]]:
-        """The results of each work on the questions, each answered with others of the same key that wait beside it.
+        """Return the results of each work on the questions, batched with waiting ones of the same key.
 
-        ``left`` gives a future that is done when the client has left: its questions are dropped then, and LeftError is
-        raised. Raises RefusedError, a 503, if too many questions wait, or if these waited too long; and what a work raises
-        for one of them asked alone. None of them waits any more then.
+        ``left`` returns a future that is done when the client has left: its questions are then dropped and LeftError is
+        raised. Raises RefusedError, a 503, if too many questions wait or these waited too long, and whatever a work
+        raises for a single question; the rest are then dropped.
         """
         loop = asyncio.get_running_loop()
         each_asked = [(object(), question) for question in questions]
@@ -140,7 +142,7 @@ class ModelThread:
                 self._on_batch(len(batch), time.monotonic() - begun)
 
     def _take(self) -> list[_Job]:
-        """The question that has waited longest, and those that can be answered with it."""
+        """Return the question that has waited longest and those that can be batched with it."""
         jobs = [job for job in self._jobs if not job.left]
         batch = [job for job in jobs if job.key == jobs[0].key][:MOST_TOGETHER]
         taken = set(map(id, batch))
@@ -149,7 +151,7 @@ class ModelThread:
 
 
 def _answer(batch: Sequence[_Job]) -> None:
-    """Answer questions together; one by one if that fails, so that one of them does not spoil the others."""
+    """Answer questions as a batch, or one by one if that fails, so that one question does not fail the others."""
     try:
         results = batch[0].work([job.question for job in batch])
     except Exception as error:

@@ -1,4 +1,4 @@
-"""The documents of collections by their ids, which are hashes of their keys: no path comes from a request."""
+"""The documents of collections by id, a hash of their key: no path comes from a request."""
 
 from __future__ import annotations
 
@@ -34,8 +34,11 @@ CHANGED = "the file was changed after it was indexed; index it again to see it h
 
 @dataclass(frozen=True, slots=True)
 class CatalogDocument:
-    """A document of one state of an index. ``revision`` is that of its file when it was read, None if it was not settled
-    then or there is none; ``gone`` says that its file has it no more."""
+    """A document of one state of an index.
+
+    ``revision`` is that of its file when it was read, None if the file was still changing or there is none; ``gone``
+    says that its file no longer contains it.
+    """
 
     collection: str
     snapshot: Snapshot
@@ -49,30 +52,33 @@ class CatalogDocument:
 
     @property
     def id(self) -> str:
-        """What names it in URLs."""
+        """Its id in URLs."""
         return document_id(self.key)
 
     @property
     def file_name(self) -> str:
-        """The name of its file, without a folder."""
+        """The name of its file, without the folder."""
         name = re.split(r"[/\\]", self.source)[-1]
         return name.encode("utf-8", "replace").decode() or self.id
 
     @property
     def generation(self) -> int:
-        """The number of the state that it is of."""
+        """The number of the state that it belongs to."""
         return generation_number(self.snapshot.generation)
 
 
 class Catalog:
-    """The documents of all collections. It keeps the ids of each state that was asked for, as long as that is open."""
+    """The documents of all collections. It caches the ids of each requested state while that is open."""
 
     def __init__(self, collections: Mapping[str, ServedCollection]) -> None:
         self._collections = collections
         self._ids: WeakKeyDictionary[Snapshot, tuple[Ids, Ids]] = WeakKeyDictionary()
 
     def find(self, name: str, collection: str | None) -> CatalogDocument:
-        """The document of an id, of one collection or the first that has it. Raises RefusedError, a 404, if none has."""
+        """Return the document with an id, in one collection or the first that has it.
+
+        Raises RefusedError, a 404, if none has.
+        """
         for each in chosen(self._collections, collection):
             snapshot = each.index.snapshot()
             with snapshot.reading():
@@ -84,7 +90,7 @@ class Catalog:
         raise RefusedError(404, "there is no document with this id: it may have been removed")
 
     def _numbers(self, snapshot: Snapshot, name: str) -> list[int]:
-        """SQLite's ids of the documents with an id."""
+        """Return the SQLite ids of the documents with an id."""
         if snapshot not in self._ids:
             rows = snapshot.select("SELECT id, key FROM documents")
             hashes = np.array([_signed(document_id(key)) for _, key in rows], np.int64)
@@ -95,8 +101,10 @@ class Catalog:
         return [int(number) for number in numbers[first:last]]
 
     def page(self, collection: str, where: Conditions, after: str | None, limit: int) -> tuple[list[CatalogDocument], bool]:
-        """Up to ``limit`` documents in the order of their sources, from the one ``after`` an id on; and whether others
-        follow. Raises RefusedError if that id is gone, InputError for a condition on a field that there is not."""
+        """Return up to ``limit`` documents in source order, following the id ``after``, and whether there are more.
+
+        Raises RefusedError if that id is gone, InputError for a condition on an unknown field.
+        """
         snapshot = self._collections[collection].index.snapshot()
         condition, values = field_filter(where)
         begin: tuple[object, ...] = ()
@@ -111,7 +119,7 @@ class Catalog:
 
 
 def _signed(name: str) -> int:
-    """An id as a number of 64 bits with a sign."""
+    """Return an id as a signed 64-bit number."""
     return int(name, 16) - (1 << 63)
 
 
@@ -124,7 +132,7 @@ def _document(collection: str, snapshot: Snapshot, row: tuple[object, ...]) -> C
 
 
 def contents(document: CatalogDocument) -> list[tuple[str, int, int]]:
-    """The runs of equal headings with the characters where they begin and end."""
+    """Return the headings of a document, each with the characters where its section begins and ends."""
     query = "SELECT heading, start, start + length(text) FROM passages WHERE document = ? ORDER BY start, id"
     with document.snapshot.reading():
         rows = document.snapshot.select(query, (document.number,))
@@ -135,8 +143,10 @@ def contents(document: CatalogDocument) -> list[tuple[str, int, int]]:
 def passages_between(
     document: CatalogDocument, start: int | None, end: int | None, around: int, size: int
 ) -> tuple[list[Passage], bool, bool]:
-    """Whole passages of about ``size`` characters: from ``start`` on, up to ``end``, or on both sides of a character; and
-    whether others come before them, and behind. One at least, if there is any."""
+    """Return whole passages of about ``size`` characters, and whether there are others before and after them.
+
+    They begin at ``start``, end at ``end``, or surround a character; at least one if there are any.
+    """
     query = "SELECT id, start, start + length(text) FROM passages WHERE document = ? ORDER BY start, id"
     with document.snapshot.reading():
         rows = document.snapshot.select(query, (document.number,))
@@ -147,7 +157,7 @@ def passages_between(
 
 
 def _window(ranges: list[tuple[int, int]], start: int | None, end: int | None, around: int, size: int) -> tuple[int, int]:
-    """The first and the last of the ranges, end-exclusive, that are wanted."""
+    """Return the wanted ranges as first and last index, end-exclusive."""
     if not ranges:
         return 0, 0
     if end is not None:
@@ -166,8 +176,10 @@ def _window(ranges: list[tuple[int, int]], start: int | None, end: int | None, a
 
 
 def open_original(document: CatalogDocument) -> IO[bytes]:
-    """A document's file, as it was when it was indexed. Raises RefusedError, 404 for a document that has no file of its
-    own, 409 for a file that is not that one any more."""
+    """Open a document's file as it was when indexed.
+
+    Raises RefusedError: 404 for a document without a file of its own, 409 if the file has changed.
+    """
     if document.gone or document.revision in (None, IN_MEMORY):
         raise RefusedError(404, "this document has no file that was known when it was indexed; index it once more")
     try:
@@ -180,10 +192,10 @@ def open_original(document: CatalogDocument) -> IO[bytes]:
 
 
 def source_state(document: CatalogDocument) -> tuple[str, str | None]:
-    """Whether its file can be shown: "same", or "changed", "gone" or "none", and the reason in words."""
+    """Return whether its file can be shown ("same") or is "changed", "gone" or "none", and the reason in words."""
     try:
         open_original(document).close()
     except RefusedError as error:
         state = "none" if document.gone else file_state(document.source, document.revision)
-        return "changed" if state == "same" else state, error.detail  # it is there, and cannot be read
+        return "changed" if state == "same" else state, error.detail  # it exists, but cannot be read
     return "same", None

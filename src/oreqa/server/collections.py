@@ -1,4 +1,4 @@
-"""The indexes that a server answers from, by name, with the models that they share."""
+"""The indexes that a server answers from, by name, with shared models."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ from oreqa.server.problems import RefusedError
 
 @dataclass(frozen=True, slots=True)
 class ServedCollection:
-    """An index under its name. ``threshold`` is the lowest confidence of answers, None the calibrated one; it comes from
-    the ``promise``, if one was made."""
+    """A named index. ``threshold`` is the lowest confidence of answers, None for the calibrated one.
+
+    With a ``promise`` (a guaranteed share of right answers), it is the guarantee's threshold.
+    """
 
     name: str
     answerer: Answerer
@@ -37,7 +39,7 @@ class ServedCollection:
         return self.answerer.index
 
     def ask(self, questions: Sequence[str], k: int, where: Conditions, threshold: float | None) -> list[Reply]:
-        """Replies of one state of the index; only answers that the promise covers, if there is one."""
+        """Return replies of one state of the index; with a promise, only answers that it covers."""
         lowest = self.threshold if threshold is None else threshold
         replies = self.answerer.reply(questions, k, where=where, threshold=lowest)
         if self.promise is None:
@@ -47,13 +49,13 @@ class ServedCollection:
     def search(
         self, questions: Sequence[str], k: int, where: Conditions, mode: Mode, unit: Unit
     ) -> list[tuple[int, list[Hit]]]:
-        """The hits of each question, with the number of the index's state that they are of."""
+        """Return the hits of each question, with the number of the index state they come from."""
         snapshot = self.index.snapshot()
         rankings = self.index.search(questions, k, mode=mode, unit=unit, where=where, snapshot=snapshot)
         return [(generation_number(snapshot.generation), hits) for hits in rankings]
 
     def check(self, k: int, threshold: float | None) -> None:
-        """Raises InputError for a number of answers, or a threshold, that this collection cannot give."""
+        """Raise InputError for a number of answers, or a threshold, that this collection does not support."""
         if self.promise is not None and (k > 1 or threshold is not None):
             raise InputError("this server promises a share of right first answers: leave threshold out, and ask with k = 1")
         if threshold is not None:
@@ -70,9 +72,9 @@ def open_collections(
     threshold: float | None = None,
     at_least: float | None = None,
 ) -> dict[str, ServedCollection]:
-    """Open every index. A model that several use, as those of one quality do, is loaded once.
+    """Open every index. A model that several indexes use is loaded once.
 
-    Raises IndexStateError and ModelError as ``Answerer.load`` does, InputError for a share that cannot be promised and a
+    Raises IndexStateError and ModelError like ``Answerer.load``, InputError for a share that cannot be guaranteed and for a
     threshold without a calibration.
     """
     if at_least is not None and threshold is not None:
@@ -112,7 +114,7 @@ def close_collections(collections: Mapping[str, ServedCollection]) -> None:
 
 
 def chosen(collections: Mapping[str, ServedCollection], name: str | None) -> list[ServedCollection]:
-    """The collection of a name, or all of them. Raises RefusedError, a 404, for a name that there is not."""
+    """Return the collection with a name, or all of them. Raises RefusedError, a 404, for an unknown name."""
     if name is None:
         return list(collections.values())
     if name not in collections:
@@ -122,9 +124,10 @@ def chosen(collections: Mapping[str, ServedCollection], name: str | None) -> lis
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """Answers and nearest passages of several collections, each with its collection's name and the number of the state of
-    the index it is of. ``guess`` is the best of the answers that are too unlikely, if there is no other; ``note`` adds to
-    why there is no answer."""
+    """Answers and nearest passages of several collections, each with its collection's name and index state number.
+
+    ``guess`` is the best refused answer if there is no other; ``note`` adds to the reason why there is no answer.
+    """
 
     answers: list[tuple[Answer, str, int]]
     nearest: list[tuple[Hit, str, int]]
@@ -134,8 +137,11 @@ class Merged:
 
 
 def merged(replies: Mapping[str, Reply], k: int) -> Merged:
-    """The replies of collections to one question as one: the ``k`` answers of the highest confidence, those that people set
-    and that were computed first, and where there are none the nearest passages by their scores."""
+    """Merge the replies of collections to one question.
+
+    It has the ``k`` answers of the highest confidence, after those set by people and computed ones; without any, the nearest
+    passages by score.
+    """
     answers = [(answer, name, reply.generation) for name, reply in replies.items() for answer in reply.answers]
     nearest = [(hit, name, reply.generation) for name, reply in replies.items() for hit in reply.nearest]
     guesses = [(reply.guess, name, reply.generation) for name, reply in replies.items() if reply.guess is not None]
@@ -149,7 +155,7 @@ def merged(replies: Mapping[str, Reply], k: int) -> Merged:
 
 
 def _rank(answer: Answer) -> float:
-    """What people set, then a computed answer, then by confidence; one without a calibration last."""
+    """Rank answers set by people first, then computed ones, then by confidence; those without a calibration last."""
     if answer.set_by_you:
         return 3.0
     return 2.0 if answer.computation else -1.0 if answer.confidence is None else answer.confidence

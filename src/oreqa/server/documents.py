@@ -1,4 +1,4 @@
-"""The documents of the collections over HTTP: lists, texts, and the files themselves."""
+"""The documents of the collections over HTTP: lists, texts, and the original files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from oreqa.server.problems import RefusedError, json_response
 from oreqa.server.schemas import PlaceRow, SourceRange, StretchRow, problems_of
 
 MOST_LISTED, FIRST_TEXT, MOST_TEXT = 1000, 64 * 1024, 256 * 1024
-"""Documents of a list, and characters of a text: those that are sent where nobody says how many, and at most."""
+"""Documents per list at most, and characters of a text by default and at most."""
 
 _CHUNK = 1 << 16
 
@@ -29,7 +29,7 @@ Offset = Annotated[int | None, Query(ge=0, le=1 << 53)]
 
 
 class ListedRow(BaseModel):
-    """A document of a list."""
+    """A document in a list."""
 
     id: str
     document: str
@@ -41,7 +41,7 @@ class ListedRow(BaseModel):
 
 
 class DocumentsRow(BaseModel):
-    """Documents of a collection; ``next`` is what ``after`` is to get those that follow."""
+    """Documents of a collection; pass ``next`` as ``after`` to get the following ones."""
 
     documents: list[ListedRow]
     collection: str
@@ -49,14 +49,17 @@ class DocumentsRow(BaseModel):
 
 
 class HeadingRow(SourceRange):
-    """A stretch of a document under one heading."""
+    """A section of a document under one heading."""
 
     heading: str
 
 
 class WholeDocumentRow(ListedRow):
-    """A document: its contents, and whether its file can be shown ("same"), was "changed", is "gone", or is "none", with
-    the reason in words; ``drawable`` says whether its pages can be shown as pictures."""
+    """A document: its contents and the state of its file.
+
+    The file can be shown ("same"), was "changed", is "gone", or is "none", with the reason in words; ``drawable`` says
+    whether its pages can be shown as pictures.
+    """
 
     contents: list[HeadingRow]
     source: Literal["same", "changed", "gone", "none"]
@@ -73,8 +76,10 @@ class PassageRow(StretchRow):
 
 
 class TextRow(BaseModel):
-    """Passages of a document; between two of them is white space alone. ``before`` and ``after`` are the characters to go
-    on from with ``end`` and ``start``, if there are others."""
+    """Passages of a document, with only white space between adjacent ones.
+
+    If there are others, ``before`` and ``after`` are the characters to continue from with ``end`` and ``start``.
+    """
 
     id: str
     collection: str
@@ -85,7 +90,7 @@ class TextRow(BaseModel):
 
 
 def document_router(collections: Mapping[str, ServedCollection], catalog: Catalog) -> APIRouter:
-    """The addresses that show documents."""
+    """Return the routes that show documents."""
     router = APIRouter(prefix="/v1/documents", tags=["documents"])
     read = problems_of(400, 401, 403, 404, 421, 422, 503)
 
@@ -98,7 +103,7 @@ def document_router(collections: Mapping[str, ServedCollection], catalog: Catalo
             str | None, Query(max_length=1000, description="only of this file or folder; * and ? are wildcards")
         ] = None,
     ) -> Response:
-        """The documents of a collection, in the order of their files."""
+        """Return the documents of a collection, in the order of their files."""
         name = collection or next(iter(collections))
         if name not in collections:
             raise RefusedError(404, f"there is no such collection; there are: {', '.join(collections)}")
@@ -108,7 +113,7 @@ def document_router(collections: Mapping[str, ServedCollection], catalog: Catalo
 
     @router.get("/{id}", response_model=WholeDocumentRow, responses=read)
     def document(id: Id, collection: In = None) -> Response:
-        """A document and its contents."""
+        """Return a document and its contents."""
         each = catalog.find(id, collection)
         runs = [{"heading": heading, "start": start, "end": end} for heading, start, end in contents(each)]
         state, reason = source_state(each)
@@ -124,7 +129,7 @@ def document_router(collections: Mapping[str, ServedCollection], catalog: Catalo
         around: Annotated[int, Query(ge=0, le=1 << 53)] = 0,
         size: Annotated[int, Query(ge=1, le=MOST_TEXT)] = FIRST_TEXT,
     ) -> Response:
-        """The passages of a document from ``start`` on, up to ``end``, or on both sides of ``around``."""
+        """Return the passages of a document from ``start``, up to ``end``, or on both sides of ``around``."""
         if start is not None and end is not None:
             raise RefusedError(400, "give start or end, not both: size says how much text there is to be")
         each = catalog.find(id, collection)
@@ -136,7 +141,7 @@ def document_router(collections: Mapping[str, ServedCollection], catalog: Catalo
         responses={**problems_of(401, 403, 404, 409, 421, 422, 503), 200: {"content": {"application/octet-stream": {}}}},
     )
     def original(id: Id, collection: In = None) -> Response:
-        """A document's file, to be saved; refused if it is not the one that was indexed any more."""
+        """Return a document's file for download; refused if it has changed since it was indexed."""
         each = catalog.find(id, collection)
         headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(each.file_name, safe='')}"}
         return StreamingResponse(_chunks(open_original(each)), headers=headers, media_type="application/octet-stream")

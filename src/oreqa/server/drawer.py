@@ -1,7 +1,7 @@
 """The child process that opens PDFs for the server: it finds the rectangles of a text, and draws pages.
 
-Two messages ask: JSON that names the file, its size and time of change, and what is wanted, and the layout. Two reply: JSON
-that holds the rectangles or what is wrong, and the picture.
+A request is two messages: JSON with the file, its size and modification time and the task, and the layout. So is a reply:
+JSON with the rectangles or the error, and the picture.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from oreqa.corpus.opening import open_unchanged
 from oreqa.errors import DocumentError, describe
 
 _TALLEST = 4
-"""Highest picture, as a multiple of the width that was asked for."""
+"""The highest picture, as a multiple of the requested width."""
 _QUALITY, _EFFORT = 80, 0
-"""Of WebP: from 0 to 100, and from 0 to 6."""
+"""WebP settings: quality from 0 to 100, effort from 0 to 6."""
 
 
 def answer_requests(parent: int, memory: int) -> None:
-    """Answer requests until the process ``parent`` exits or sends no more, each within ``limits.DRAW_SECONDS``."""
+    """Answer requests until the process ``parent`` exits or closes the stream, each within ``limits.DRAW_SECONDS``."""
     requests, replies = begin_child(parent, memory)
     last = False
     while not last:
@@ -56,14 +56,14 @@ def _answer(request: Mapping[str, Any], layout: bytes, memory: int) -> tuple[dic
             return {"boxes": boxes, **_sizes(file, sorted({box["page"] for box in boxes}))}, b""
     except MemoryError:
         return {"memory": True}, b""
-    except Exception as error:  # libraries raise whatever they like, and not always MemoryError when memory runs out
+    except Exception as error:  # libraries raise anything, and not always MemoryError when memory runs out
         if peak_memory() > memory // 2:
             return {"memory": True}, b""
         return {"error": str(error) if isinstance(error, DocumentError) else f"it is damaged ({describe(error)})"}, b""
 
 
 def _sizes(file: IO[bytes], numbers: Sequence[int]) -> dict[str, Any]:
-    """The sizes in points of pages, from 1, as they are shown, and how many pages there are."""
+    """Return the displayed sizes of pages, from 1, in points, and the number of pages."""
     pdf = open_pdf(file)
     try:
         sizes = [(number, *pdf.get_page_size(number - 1)) for number in numbers]
@@ -76,7 +76,7 @@ def _sizes(file: IO[bytes], numbers: Sequence[int]) -> dict[str, Any]:
 
 
 def draw_page(file: IO[bytes], number: int, width: int) -> bytes:
-    """Draw a page, from 1, as WebP of so many pixels across, fewer if it is very tall."""
+    """Draw a page, from 1, as WebP of ``width`` pixels, fewer if it is very tall."""
     pdf = open_pdf(file)
     try:
         if not 1 <= number <= len(pdf):

@@ -1,4 +1,4 @@
-"""Pages of PDFs as pictures, and the rectangles of texts on them, by a child process (drawer.py), which is killed and
+"""Draws pages of PDFs and finds the rectangles of texts on them in a child process (drawer.py), which is killed and
 replaced when a file exceeds its limits."""
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ WIDTHS = (800, 1200, 1600)
 """Widths of pictures, in pixels."""
 
 _WAIT, _MOST_WAITING = 30, 8
-"""Seconds that a request waits for those before it, and requests that are drawn or wait at once."""
+"""Seconds that a request waits for those before it, and the most requests drawn or waiting at once."""
 _ANSWER = "from oreqa.server.drawer import answer_requests; answer_requests(*map(int, sys.argv[2:]))"
 
 
 @dataclass(frozen=True, slots=True)
 class PageSize:
-    """A page, which counts from 1, and its width and height in points, as it is shown."""
+    """A page, counted from 1, with its displayed width and height in points."""
 
     page: int
     width: float
@@ -38,7 +38,7 @@ class PageSize:
 
 @dataclass(frozen=True, slots=True)
 class TextBoxes:
-    """The rectangles of a text, the sizes of the pages where they are, and how many pages the file has."""
+    """The rectangles of a text, the sizes of their pages, and the file's number of pages."""
 
     boxes: Sequence[TextBox]
     pages: Sequence[PageSize]
@@ -46,25 +46,25 @@ class TextBoxes:
 
 
 class Drawer:
-    """Owns the child process, which starts with the first request. One request goes through at a time."""
+    """Owns the child process, which starts with the first request. One request runs at a time."""
 
     def __init__(self) -> None:
         self._lock, self._waiting = threading.Lock(), threading.BoundedSemaphore(_MOST_WAITING)
         self._child: subprocess.Popen[bytes] | None = None
 
     def picture(self, path: Path, revision: str, page: int, width: int) -> bytes:
-        """Page ``page``, from 1, of the PDF that had this ``revision`` when it was indexed, as WebP of one of WIDTHS.
+        """Draw page ``page``, from 1, of the PDF indexed with this ``revision`` as WebP of one of WIDTHS.
 
-        Raises RefusedError: 404 for a page that there is not, 409 for a file that is not that one any more, 503 if the file
-        cannot be drawn, or too many others are waiting.
+        Raises RefusedError: 404 for a missing page, 409 if the file has changed, 503 if it cannot be drawn or too many
+        requests are waiting.
         """
         _, picture = self._request({**_file(path, revision), "page": page, "width": width}, b"")
         return picture
 
     def boxes(self, path: Path, revision: str, layout: bytes, texts: Sequence[tuple[int, str]]) -> TextBoxes:
-        """The rectangles of texts, each with the character of the document where it starts, as ``find_boxes``.
+        """Return the rectangles of texts, each given with its start in the document, like ``find_boxes``.
 
-        Raises RefusedError as ``picture``, and a 409 if other text stands there than was indexed.
+        Raises RefusedError like ``picture``, and a 409 if the text there is not the indexed one.
         """
         reply, _ = self._request({**_file(path, revision), "texts": list(texts)}, layout)
         boxes, pages = [TextBox(**row) for row in reply["boxes"]], [PageSize(**row) for row in reply["pages"]]
@@ -121,7 +121,7 @@ class Drawer:
                 send(child.stdin, layout)
                 reply, picture = receive(child.stdout), receive(child.stdout)
         except BaseException:
-            self._stop()  # a late reply would be taken for the next one's
+            self._stop()  # a late reply would be taken for that of the next request
             raise
         finally:
             timer.cancel()

@@ -1,4 +1,4 @@
-"""What proves an answer where it stands: its rectangles on a PDF's pages, and the pages."""
+"""Shows what proves an answer in place: its rectangles on a PDF's pages, and the pages."""
 
 from __future__ import annotations
 
@@ -11,20 +11,19 @@ from oreqa.server.drawing import WIDTHS, Drawer, TextBoxes
 from oreqa.server.problems import RefusedError
 
 MOST_BOXED = 20_000
-"""Characters whose rectangles are found at once."""
+"""The most characters whose rectangles are found at once."""
 
 
 def is_drawable(document: CatalogDocument) -> bool:
-    """Whether a document is a PDF with a file of its own, so that its pages can be shown."""
+    """Return whether a document is a PDF with a file of its own, so that its pages can be shown."""
     return not _why_not(document)
 
 
 def document_boxes(document: CatalogDocument, drawer: Drawer, start: int, end: int) -> TextBoxes:
-    """The rectangles of the characters ``start`` to ``end`` of a document on its pages, one a line.
+    """Return the rectangles of the characters ``start`` to ``end`` of a document on its pages, one per line.
 
-    None for text without a place of its own, such as that of scanned pages.
-    Raises RefusedError: 400 for a range that is none or too long, 404 for a document without pages, 409 for a file that was
-    changed or is gone, or as ``Drawer.boxes``.
+    None for text without a position of its own, such as that of scanned pages. Raises RefusedError: 400 for an empty or too
+    long range, 404 for a document without pages, 409 for a file that has changed or is gone, or like ``Drawer.boxes``.
     """
     revision = _drawable(document)
     if not 0 <= start < end or end - start > MOST_BOXED:
@@ -39,8 +38,11 @@ def document_boxes(document: CatalogDocument, drawer: Drawer, start: int, end: i
 
 
 def page_picture(document: CatalogDocument, drawer: Drawer, page: int, width: int) -> bytes:
-    """A page, from 1, of a PDF as WebP of one of WIDTHS. Raises RefusedError: 400 for another width, 404 for a document
-    without pages, 409 for a file that was changed or is gone, or as ``Drawer.picture``."""
+    """Draw a page, from 1, of a PDF as WebP of one of WIDTHS.
+
+    Raises RefusedError: 400 for another width, 404 for a document without pages, 409 for a file that has changed or is gone,
+    or like ``Drawer.picture``.
+    """
     revision = _drawable(document)
     if width not in WIDTHS:
         raise RefusedError(400, f"width must be one of {', '.join(map(str, WIDTHS))}")
@@ -48,10 +50,10 @@ def page_picture(document: CatalogDocument, drawer: Drawer, page: int, width: in
 
 
 def _drawable(document: CatalogDocument) -> str:
-    """The revision of a document whose pages can be shown. Raises RefusedError, a 404 or 409, for another."""
+    """Return the revision of a document whose pages can be shown. Raises RefusedError, a 404 or 409, for others."""
     if reason := _why_not(document):
         raise RefusedError(404, reason)
-    open_original(document).close()  # the child looks once more; for one that was changed it need not start
+    open_original(document).close()  # the child checks again, but need not start for a changed file
     return document.revision or ""
 
 

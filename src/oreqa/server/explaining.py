@@ -1,4 +1,4 @@
-"""How answers came about, over HTTP."""
+"""Explains answers over HTTP."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from oreqa.server.schemas import POSTED, AnswerRow, Body, CollectionName, HitRow
 
 
 class ExplainBody(Body):
-    """A question, and the right answer to it as the documents write it, if the stage that lost it is looked for."""
+    """A question, and optionally the right answer as written in the documents, to find the stage that lost it."""
 
     question: QuestionText
     expected: Annotated[StrictStr, Field(min_length=1, max_length=1000)] | None = None
@@ -42,7 +42,7 @@ class RankedRow(HitRow):
 
 
 class ExplanationRow(BaseModel):
-    """Which stage decided about the answers to a question, and what the stages gave."""
+    """Which stage decided the answers to a question, and each stage's output."""
 
     question: str
     stage: Stage
@@ -58,13 +58,13 @@ class ExplanationRow(BaseModel):
 
 
 def explain_router(collections: Mapping[str, ServedCollection], models: ModelThread, sites: Mapping[str, str]) -> APIRouter:
-    """The address that explains answers; ``sites`` are those of published folders."""
+    """Return the route that explains answers; ``sites`` are those of published folders."""
     router = APIRouter(prefix="/v1", tags=["answers"])
     linked = partial(answer_links, sites=sites, several=len(collections) > 1)
 
     @router.post("/explain", response_model=ExplanationRow, responses=POSTED)
     async def explain(body: ExplainBody) -> Response:
-        """Show how the answers to a question came about, stage by stage, in one collection."""
+        """Explain how the answers to a question came about, stage by stage, in one collection."""
         collection, where = chosen(collections, body.collection)[0], conditions(body.where)
         work = partial(_explained, collection, body.expected, where)
         [explanation] = await models.ask((collection.name, "explain", body.expected, where), work, [body.question])
@@ -74,7 +74,7 @@ def explain_router(collections: Mapping[str, ServedCollection], models: ModelThr
 
 
 def _row(explanation: Explanation, collection: str, linked: Linked) -> dict[str, Any]:
-    """An explanation as JSON, its answers and hits with their links."""
+    """Return an explanation as JSON, with links in its answers and hits."""
     row, state = explanation_json(explanation), explanation.generation
     for each, answer in zip(row["answers"], explanation.answers, strict=True):
         each.update(linked(answer.passage, answer.sentence, answer.start, answer.end, collection, state))

@@ -1,6 +1,6 @@
-"""The child process that keeps an index like its folders, so that the server itself writes none.
+"""The child process that keeps an index in sync with its folders, so that the server itself writes none.
 
-One message asks: JSON that names the index and the paths. Each reply is JSON: what it does, and what came of an update.
+The one request is JSON with the index and the paths. Each reply is JSON: what it is doing, and the outcome of an update.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from oreqa.index.search import Index
 from oreqa.index.watching import Watch
 
 _NICER = 5
-"""Answers come first: by so much the priority of updates is lower."""
+"""Niceness added to updates, so that answers come first."""
 
 
 def follow_folders(parent: int, memory: int) -> None:
-    """Update an index whenever files change, until the process ``parent`` exits or closes the stream of requests."""
+    """Update an index whenever files change, until the process ``parent`` exits or closes the stream."""
     requests, replies = begin_child(parent, memory)
     request = json.loads(receive(requests) or b"{}")
     folder, paths = Path(request["index"]), [Path(path) for path in request["paths"]]
@@ -43,7 +43,7 @@ def follow_folders(parent: int, memory: int) -> None:
 
 
 def _updating(update: Callable[[], list[str]], tell: Callable[..., None]) -> Callable[[], bool]:
-    """An update that tells of itself, and returns whether it succeeded."""
+    """Return an update that reports its progress and returns whether it succeeded."""
 
     def run() -> bool:
         begun = time.time()
@@ -60,6 +60,6 @@ def _updating(update: Callable[[], list[str]], tell: Callable[..., None]) -> Cal
 
 
 def _end_with(requests: IO[bytes]) -> None:
-    """Exit when the server closes its end. An update that is under way is dropped, and leaves nothing half done."""
+    """Exit when the server closes its end. A running update is dropped and leaves nothing half done."""
     receive(requests)
     os._exit(0)

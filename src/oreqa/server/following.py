@@ -1,4 +1,4 @@
-"""Keeps indexes like their folders by a child process (follower.py) each, which is started again when it dies."""
+"""Keeps indexes in sync with their folders, each in a child process (follower.py) that is restarted if it dies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from oreqa.paths import full_path
 from oreqa.server.metrics import LOGGER
 
 FIRST_DELAY, LONGEST_DELAY = 1.0, 60.0
-"""Seconds after which a child that died is started again; twice as many each time until an update succeeds."""
+"""Seconds until a dead child is restarted; doubled each time until an update succeeds."""
 
 _FOLLOW = "from oreqa.server.follower import follow_folders; follow_folders(*map(int, sys.argv[2:]))"
 _ANY_MEMORY = 1 << 60
@@ -27,9 +27,12 @@ _MOST_FAILED = 100
 
 @dataclass(frozen=True, slots=True)
 class FollowerState:
-    """How an index follows its ``paths``: ``state`` is "starting", "updating", "watching", "polling", which means that all
-    files are looked at again and again, for a ``reason``, or "restarting". ``failed`` has a line for each file that could
-    not be read, ``error`` why the last update failed, ``begun`` and ``updated`` when the last good one began and ended."""
+    """How an index follows its ``paths``.
+
+    ``state`` is "starting", "updating", "watching", "polling", which means repeated scans of all files, for a ``reason``, or
+    "restarting". ``failed`` has a line for each unreadable file, ``error`` why the last update failed, ``begun`` and
+    ``updated`` when the last successful one began and ended.
+    """
 
     paths: Sequence[str]
     state: str = "starting"
@@ -42,7 +45,7 @@ class FollowerState:
 
 
 class Follower:
-    """Owns the child process of one index; ``start`` it, and ``stop`` it in the end."""
+    """Owns the child process of one index; call ``start``, and ``stop`` at the end."""
 
     def __init__(self, index: Path, paths: Sequence[Path], code: str = _FOLLOW) -> None:
         self._request = {"index": str(full_path(index)), "paths": [str(full_path(path)) for path in paths]}
@@ -53,11 +56,11 @@ class Follower:
 
     @property
     def state(self) -> dict[str, Any]:
-        """The ``FollowerState`` as JSON."""
+        """Return the ``FollowerState`` as JSON."""
         return asdict(self._state)
 
     def start(self) -> None:
-        """Start the child, and read what it tells."""
+        """Start the child, and read its messages."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -82,7 +85,7 @@ class Follower:
             delay = min(LONGEST_DELAY, 2 * delay)
 
     def _follow(self) -> str:
-        """Start a child and read what it tells until it ends. Returns how it ended."""
+        """Start a child and read its messages until it ends. Returns how it ended."""
         try:
             child = self._child = start_child(self._code, _ANY_MEMORY)
         except OSError as error:
@@ -92,7 +95,7 @@ class Follower:
         assert child.stdin
         assert child.stdout
         polling, is_updating = "", False
-        with suppress(OSError):  # a broken pipe: it is gone
+        with suppress(OSError):  # a broken pipe: the child is gone
             send(child.stdin, json.dumps(self._request).encode())
             while (message := receive(child.stdout)) is not None:
                 told = json.loads(message)
@@ -112,9 +115,9 @@ def _after(state: FollowerState, told: Mapping[str, Any], polling: str, is_updat
 
 
 def watched_paths(texts: Sequence[str], folders: Mapping[str, Path]) -> dict[str, list[Path]]:
-    """The paths to watch of each collection, from ``NAME=PATH``, or ``PATH`` where there is one collection.
+    """Return the paths to watch for each collection, from ``NAME=PATH``, or ``PATH`` with a single collection.
 
-    Raises InputError for a path that is not there, or one that names no collection among several.
+    Raises InputError for a missing path, or one without a collection's name among several.
     """
     watched: dict[str, list[Path]] = {}
     for text in texts:
@@ -131,5 +134,5 @@ def watched_paths(texts: Sequence[str], folders: Mapping[str, Path]) -> dict[str
 
 
 def status_of(followers: Mapping[str, Follower], collection: str) -> dict[str, Any] | None:
-    """How a collection follows its folders; None if it follows none."""
+    """Return how a collection follows its folders; None if it follows none."""
     return followers[collection].state if collection in followers else None

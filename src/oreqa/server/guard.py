@@ -1,6 +1,6 @@
-"""What every request passes before the application sees it: host, origin, token, rate and size of the body.
+"""Checks every request before the application sees it: host, origin, token, rate and body size.
 
-Plain ASGI, so that it also stands before what is mounted in the application.
+It is plain ASGI, so that it also guards what is mounted in the application.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
 MAX_BODY, BODY_SECONDS = 64 * 1024, 10.0
-"""Bytes of a request's body, and seconds in which it has to arrive."""
+"""Bytes of a request's body at most, and seconds within which it must arrive."""
 
 GUESSES = 20
-"""Requests a minute with a wrong token, or logins, of one client."""
+"""Requests per minute and client with a wrong token, or logins."""
 
 OPEN_PATHS, OPEN_FOLDERS = frozenset({"/", "/healthz", "/readyz", "/login"}), ("/web/", "/d/")
-"""What needs no token: the page itself, which holds no document, the login, and what watches the server."""
+"""Paths that need no token: the page itself, which contains no document, the login, and health checks."""
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -45,21 +45,24 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
-"""Of every response."""
+"""Headers of every response."""
 
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _MOST_CLIENTS = 10_000
 
 
 class Limiter:
-    """A token bucket for each client: ``rate`` a minute, all of them at once after a minute of rest; 0 limits nobody."""
+    """A token bucket for each client:
+
+    ``rate`` tokens per minute, with a burst of one minute's worth; a rate of 0 is unlimited.
+    """
 
     def __init__(self, rate: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate, self._clock = rate, clock
         self._buckets: dict[str, tuple[float, float]] = {}
 
     def spend(self, client: str, number: int = 1) -> float:
-        """Take so many; the seconds to wait if they are not there, else 0. More than a minute's take what a minute has."""
+        """Take ``number`` tokens, at most a minute's worth. Returns 0, or the seconds to wait if there are too few."""
         if not self._rate:
             return 0.0
         now, number = self._clock(), min(number, self._rate)
@@ -68,14 +71,14 @@ class Limiter:
         wait = 0.0 if left >= number else (number - left) * 60 / self._rate
         self._buckets[client] = (left if wait else left - number, now)
         if len(self._buckets) > _MOST_CLIENTS:
-            del self._buckets[next(iter(self._buckets))]  # who has not asked for longest
+            del self._buckets[next(iter(self._buckets))]  # the client that has been idle longest
         return wait
 
 
 class Guard:
-    """Refuses what must not reach the ``application``, and gives every response the headers that keep pages apart.
+    """Refuses what must not reach the ``application``, and adds the headers that isolate pages to every response.
 
-    ``large`` maps paths to the bytes that their bodies may have; these are not gathered before they are passed on.
+    ``large`` maps paths to the size limits of their bodies in bytes; these are not buffered before they are passed on.
     """
 
     def __init__(
@@ -120,15 +123,15 @@ class Guard:
             return
         except ConnectionError:  # the client has left
             return
-        # HEAD is GET, whose body the protocol drops (RFC 9110, 9.3.2).
+        # HEAD is a GET whose body the protocol drops (RFC 9110, 9.3.2).
         asked = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
         try:
             await self._application(asked, receive, send_with_headers)
         finally:
-            scope["route"] = asked.get("route")  # for who counts requests
+            scope["route"] = asked.get("route")  # for request metrics
 
     def check(self, scope: MutableMapping[str, Any]) -> None:
-        """Raises RefusedError for a request that is refused, by its head alone."""
+        """Raise RefusedError for a request that is refused by its headers alone."""
         headers, path, method = Headers(scope=scope), scope["path"], scope["method"]
         self._check_host(headers, method)
         client = client_of(scope)
@@ -158,32 +161,35 @@ class Guard:
         kind, _, value = headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer":
             return same_secret(value.strip(), self._access.token)
-        # By hand: http.cookies stops at the first cookie that it cannot read, and others may set such ones for this host.
+        # By hand: http.cookies stops at the first cookie that it cannot parse, and others may set such ones for this host.
         cookies = (cookie.partition("=") for line in headers.getlist("cookie") for cookie in line.split(";"))
         session = self._session or ""
         return any(name.strip() == self._cookie and same_secret(value.strip(), session) for name, _, value in cookies)
 
 
 def client_of(scope: Mapping[str, Any]) -> str:
-    """Who asks: the address that a request came from, or that a proxy of this machine names."""
+    """Return who asks: the request's source address, or the one named by a proxy on this machine."""
     return str((scope.get("client") or ("",))[0])
 
 
 def spend_or_refuse(limiter: Limiter, client: str, number: int = 1) -> None:
-    """Raises RefusedError, a 429, if a client has asked too often."""
+    """Raise RefusedError, a 429, if a client has asked too often."""
     if wait := limiter.spend(client, number):
         seconds = str(int(wait) + 1)
         raise RefusedError(429, f"too many requests; ask again in {seconds} s", {"Retry-After": seconds})
 
 
 def session_of(token: str) -> str:
-    """The value of the cookie that stands for a token; the token cannot be told from it."""
+    """Return the value of the cookie that stands for a token; the token cannot be derived from it."""
     return _derived(token, b"oreqa session")
 
 
 def cookie_of(token: str) -> str:
-    """The name of that cookie. Browsers send a host's cookies to all of its ports: each token has a cookie of its own, so
-    that servers side by side do not sign each other's clients out."""
+    """Return the name of that cookie, a different one for each token.
+
+    Browsers send a host's cookies to all of its ports; separate names keep servers on one host from signing out each other's
+    clients.
+    """
     return f"oreqa_session_{_derived(token, b'oreqa cookie')[:8]}"
 
 
@@ -192,19 +198,21 @@ def _derived(token: str, purpose: bytes) -> str:
 
 
 def same_secret(sent: str, secret: str) -> bool:
-    """Whether two texts are equal, in a time that says nothing about where they differ."""
+    """Compare two texts in constant time."""
     return hmac.compare_digest(sent.encode("utf-8", "replace"), secret.encode())
 
 
 class _Body:
-    """The body of a request as it arrives. What is left of it when the response is sent is read and dropped: a connection
-    that is closed on bytes that nobody read is reset, and the client never sees the response."""
+    """The body of a request as it arrives. The rest of it is read and dropped once the response is sent.
+
+    Closing a connection with unread bytes would reset it, and the client would never see the response.
+    """
 
     def __init__(self, receive: Receive) -> None:
         self._receive, self.has_ended = receive, False
 
     async def receive(self) -> Message:
-        """The next message."""
+        """Return the next message."""
         message = await self._receive()
         self.has_ended = message["type"] != "http.request" or not message.get("more_body")
         return message
@@ -218,7 +226,7 @@ class _Body:
 
 
 async def _gathered(receive: Receive, headers: Headers) -> Receive:
-    """The request's body, read and checked, as messages to be read again. Raises RefusedError if it is too large or late."""
+    """Read and check the request's body; return it as messages to replay. Raises RefusedError if it is too large or late."""
     announced = headers.get("content-length", "0")
     too_large = RefusedError(413, f"the body of a request has at most {MAX_BODY:,} bytes")
     if announced.isdecimal() and int(announced) > MAX_BODY:

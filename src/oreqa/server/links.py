@@ -1,4 +1,4 @@
-"""Addresses of answers: on this server, and on the site where a folder of documents is published."""
+"""Builds addresses of answers: on this server, and on the site where a folder of documents is published."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MARK = re.compile(r"\A\s*(?:[-*•]|\(?\w{1,4}[.)])\s+")
 
 
 def published_folders(links: Sequence[str]) -> dict[str, str]:
-    """The folders and the addresses of their sites, from ``FOLDER=URL``. Raises InputError for anything else."""
+    """Parse folders and the addresses of their sites from ``FOLDER=URL``. Raises InputError for anything else."""
     sites = {}
     for text in links:
         folder, _, url = text.partition("=")
@@ -32,7 +32,7 @@ def published_folders(links: Sequence[str]) -> dict[str, str]:
 
 
 def base_address(text: str) -> str:
-    """The address of a server, without a slash at its end. Raises InputError for what is none."""
+    """Return a server's address without a trailing slash. Raises InputError if it is not one."""
     parts = urlsplit(text)
     if parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
         raise InputError(f"--base-url {text}: write an address, as in https://kb.example.org")
@@ -49,8 +49,10 @@ def answer_links(
     sites: Mapping[str, str],
     several: bool,
 ) -> dict[str, Any]:
-    """What names a stretch that answers, where to see it, and how to cite it; ``several`` collections make URLs name
-    theirs."""
+    """Return what identifies a range that answers, where to see it, and how to cite it.
+
+    With ``several`` collections, URLs name theirs.
+    """
     name = document_id(passage.document_key)
     return {
         "id": f"{name}:{start}-{end}",
@@ -63,7 +65,7 @@ def answer_links(
 
 
 def document_url(name: str, start: int, end: int, collection: str | None) -> str:
-    """The address on this server of a stretch of a document, by its id.
+    """Return the address on this server of a range of a document, given by id.
 
     Examples:
         >>> document_url("865c35c7be9db942", 27, 32, None)
@@ -73,10 +75,10 @@ def document_url(name: str, start: int, end: int, collection: str | None) -> str
 
 
 def published_url(passage: Passage, sentence: Sentence, sites: Mapping[str, str]) -> str | None:
-    """The address of a sentence on the site of its folder, the longest that holds it; None where it has none.
+    """Return the address of a sentence on the site of the deepest folder that contains it; None if there is none.
 
-    Of a PDF it leads to the page, of a web page or another text to the sentence: browsers mark its words. Where a row of a
-    file may be meant, the disk is asked which part names the file.
+    For a PDF it links to the page, for a web page or other text to the sentence, whose words browsers highlight. If the key
+    may end in a row of a file, the disk is checked for the file's name.
 
     Examples:
         >>> passage = Passage("/docs/a b.html", "", "", "It has three.", 0, 13, ())
@@ -94,7 +96,7 @@ def published_url(passage: Passage, sentence: Sentence, sites: Mapping[str, str]
 
 
 def file_url(passage: Passage, sentence: Sentence) -> str:
-    """The address of a sentence in its file, or without a file one that names the document alone.
+    """Return the address of a sentence in its file, or without a file one that only names the document.
 
     Examples:
         >>> passage = Passage("octopus", "", "", "It has three.", 0, 13, ())
@@ -108,7 +110,7 @@ def file_url(passage: Passage, sentence: Sentence) -> str:
 
 
 def _fragment(passage: Passage, sentence: Sentence) -> str:
-    """What leads to a sentence in its file: the page of a PDF, else the anchor and the words."""
+    """Return the fragment that leads to a sentence in its file: the page of a PDF, else the anchor and the words."""
     place = passage.place(sentence.start)
     name = place.name if place else ""
     if page := re.fullmatch(r"page (\d+)", name):
@@ -117,9 +119,9 @@ def _fragment(passage: Passage, sentence: Sentence) -> str:
 
 
 def _text_of(sentence: str) -> str:
-    """A sentence as browsers look for it: its first and last words, or all if they are few.
+    """Return a sentence as browsers search for it: its first and last words, or all if they are few.
 
-    The page has no list's mark, and no row: of that it is the longest cell.
+    List marks are dropped, as the page lacks them; a table row is reduced to its longest cell.
     """
     cells = [sentence[slice(*value)] for _, value in row_cells(sentence, 0)] or sentence.split(CELL_GAP)
     words = _MARK.sub("", max(cells, key=len)).split() or sentence.split()
@@ -129,11 +131,11 @@ def _text_of(sentence: str) -> str:
 
 
 def _quoted(words: Sequence[str]) -> str:
-    return quote(" ".join(words), safe="", errors="replace").replace("-", "%2D")  # a hyphen would name what is around
+    return quote(" ".join(words), safe="", errors="replace").replace("-", "%2D")  # a hyphen would introduce the context
 
 
 def citation(passage: Passage, sentence: Sentence) -> str:
-    """A sentence in quotes, and where it stands: the title, or the file's name, with the page, line or heading.
+    """Return a sentence in quotes and its location: the title or file name, with the page, line or heading.
 
     Examples:
         >>> passage = Passage("kb/octopus.md", "Octopus", "Hearts", "It has three.", 0, 13, ())
@@ -144,7 +146,7 @@ def citation(passage: Passage, sentence: Sentence) -> str:
 
 
 def source_name(passage: Passage, sentence: Sentence) -> str:
-    """Where a sentence stands, for people: the title, or the file's name, with the page, line or heading, else the row.
+    """Return a sentence's location for people: the title or file name, with the page, line or heading, else the row.
 
     Examples:
         >>> passage = Passage("kb/octopus.md", "", "Hearts", "It has three.", 0, 13, ())

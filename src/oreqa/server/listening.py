@@ -1,4 +1,4 @@
-"""Sockets to listen on, and the server that does, from its start to the last answer."""
+"""Listens on sockets and runs the server, from its start to the last answer."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from oreqa.server.guard import Application, Receive, Send
 from oreqa.server.metrics import begin_log
 
 SECONDS_TO_FINISH = 30
-"""After SIGTERM, for what was asked before."""
+"""Seconds after SIGTERM to finish running requests."""
 
 HEAD_SECONDS = 10.0
-"""In which a request's line and headers have to arrive."""
+"""Seconds within which a request's line and headers must arrive."""
 
 _KEPT_OPEN, _WAITING_CONNECTIONS = 30, 1024
 _SOCKET_CLIENT = "unix"
-"""Whoever asks through a Unix socket, which has no addresses."""
+"""The client of all requests through a Unix socket, which has no addresses."""
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket at an address. Raises InputError if the port is in use or the address is not one of this machine's."""
+    """Return a socket bound to an address. Raises InputError if the port is in use or the address is not this machine's."""
     try:
         family, address = _resolved(host, port)
     except (OSError, UnicodeError) as error:
@@ -55,7 +55,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def _resolved(host: str, port: int) -> tuple[socket.AddressFamily, tuple[object, ...]]:
-    """An address as a socket takes it; a number is not looked up."""
+    """Return an address as a socket takes it; numeric addresses are not looked up."""
     try:
         is_new = ipaddress.ip_address(host).version == 6
         return (socket.AF_INET6, (host, port, 0, 0)) if is_new else (socket.AF_INET, (host, port))
@@ -65,21 +65,21 @@ def _resolved(host: str, port: int) -> tuple[socket.AddressFamily, tuple[object,
 
 
 class FileListener(socket.socket):
-    """A Unix socket that removes its file before it closes, if the file there is still its own.
+    """A Unix socket that removes its file before it closes, if that file is still its own.
 
-    As long as the socket is open, no other file can get the number of its own.
+    While the socket is open, no other file can get the inode number of its own.
     """
 
     _file: tuple[Path, int, int] | None = None
 
     def bind_file(self, path: Path) -> None:
-        """Bind it to a path."""
+        """Bind the socket to a path."""
         self.bind(str(path))
         status = path.lstat()
         self._file = path, status.st_dev, status.st_ino
 
     def close(self) -> None:
-        """Close it."""
+        """Close the socket."""
         if self._file is not None:
             path, device, number = self._file
             self._file = None
@@ -91,8 +91,10 @@ class FileListener(socket.socket):
 
 
 def listen_on_file(path: Path) -> socket.socket:
-    """A Unix socket, which its owner and group may use; its file goes when it is closed. Raises InputError if another server
-    uses it, or no file can be made there."""
+    """Return a Unix socket that its owner and group may use; its file is removed when it is closed.
+
+    Raises InputError if another server uses it, or if the file cannot be created.
+    """
     if not hasattr(socket, "AF_UNIX"):
         raise InputError("--socket: this system has no such sockets; use --port")
     listener = FileListener(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -130,7 +132,7 @@ def _remove_stale(path: Path) -> None:
 
 
 class PromptProtocol(H11Protocol):
-    """HTTP/1.1 for clients that send the line and the headers of a request within ``HEAD_SECONDS``; others are cut off."""
+    """HTTP/1.1 that disconnects clients which do not send the line and headers of a request within ``HEAD_SECONDS``."""
 
     _late: asyncio.TimerHandle | None = None
 
@@ -142,7 +144,7 @@ class PromptProtocol(H11Protocol):
         super().data_received(data)
         if not self._waits():
             self._stop_waiting()
-        elif self._late is None:  # the first bytes of a further request
+        elif self._late is None:  # the first bytes of another request
             self._late = self.loop.call_later(HEAD_SECONDS, self._cut_off)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -150,7 +152,7 @@ class PromptProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def _waits(self) -> bool:
-        """Whether the next request's head is not all there."""
+        """Return whether the next request's head is incomplete."""
         return self.conn.their_state is h11.IDLE
 
     def _stop_waiting(self) -> None:
@@ -165,8 +167,10 @@ class PromptProtocol(H11Protocol):
 
 
 def behind_socket(application: Application) -> Application:
-    """An application whose client is the last that X-Forwarded-For names: the proxy before the Unix socket wrote that one,
-    and clients may have sent the names before it."""
+    """Wrap an application so that its client is the last one in X-Forwarded-For.
+
+    The proxy before the Unix socket wrote that one; clients may have sent those before it.
+    """
     trusting: Any = ProxyHeadersMiddleware(application, _SOCKET_CLIENT)  # type: ignore[arg-type]
 
     async def named(scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
@@ -176,10 +180,9 @@ def behind_socket(application: Application) -> Application:
 
 
 def uvicorn_server(application: Application, is_file: bool = False) -> uvicorn.Server:
-    """The server of an application; SIGTERM gives it ``SECONDS_TO_FINISH``.
+    """Return the server of an application; after SIGTERM it has ``SECONDS_TO_FINISH``.
 
-    Of requests that come through a Unix socket, as ``is_file`` says, or from this machine, the client is the last that
-    X-Forwarded-For names.
+    For requests through a Unix socket (``is_file``) or from this machine, the client is the last one in X-Forwarded-For.
     """
     config = uvicorn.Config(
         behind_socket(application) if is_file else application,
@@ -198,10 +201,10 @@ def uvicorn_server(application: Application, is_file: bool = False) -> uvicorn.S
 
 
 def run_server(application: Application, listener: socket.socket) -> None:
-    """Answer requests until SIGTERM or Ctrl-C, then what was asked before."""
+    """Answer requests until SIGTERM or Ctrl-C, then finish those already received."""
     log = begin_log()
     log.info("started")
-    # uvicorn raises the signals that it heeded once more in the end, for whoever handled them before.
+    # uvicorn raises the signals that it handled again at the end, for previous handlers.
     before = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         is_file = listener.family == getattr(socket, "AF_UNIX", None)

@@ -1,4 +1,4 @@
-"""Marks over HTTP: what people say of answers, kept in the folder of the index."""
+"""Marks over HTTP: people's judgements of answers, stored in the index's folder."""
 
 from __future__ import annotations
 
@@ -21,12 +21,14 @@ from oreqa.server.problems import RefusedError, busy, json_response
 from oreqa.server.schemas import POSTED, Body, CollectionName, DocumentId, QuestionText, problems_of
 
 MOST_MARKED, MOST_GIVEN = 1_000, 10_000
-"""Characters of an answer that is marked, and of what had been answered."""
+"""The most characters of a marked answer, and of what had been answered."""
 
 
 class MarkBody(Body):
-    """What somebody says of the answer to a question: it is right, this one is (corrected), the documents hold none, or it
-    is wrong. The first two name a stretch of a document."""
+    """A judgement of an answer: it is right, this one is (corrected), the documents have none, or it is wrong.
+
+    The first two name a range of a document.
+    """
 
     question: QuestionText
     verdict: Verdict
@@ -65,13 +67,13 @@ class MarkRow(BaseModel):
 
 
 class MarksRow(BaseModel):
-    """All marks, the oldest first, collection by collection."""
+    """All marks, oldest first, collection by collection."""
 
     marks: list[MarkRow]
 
 
 def mark_router(collections: Mapping[str, ServedCollection], catalog: Catalog, read_only: bool) -> APIRouter:
-    """The addresses of marks."""
+    """Return the routes of marks."""
     router = APIRouter(prefix="/v1/marks", tags=["marks"])
 
     def need_writable_marks() -> None:
@@ -80,7 +82,7 @@ def mark_router(collections: Mapping[str, ServedCollection], catalog: Catalog, r
 
     @router.get("", response_model=MarksRow, responses=problems_of(400, 401, 403, 404, 421, 422, 503))
     def marks(collection: Annotated[str | None, Query(max_length=64)] = None) -> Response:
-        """All marks, of one collection or of all."""
+        """Return all marks, of one collection or of all."""
         asked = chosen(collections, collection)
         rows = []
         for each in asked:
@@ -90,7 +92,7 @@ def mark_router(collections: Mapping[str, ServedCollection], catalog: Catalog, r
 
     @router.post("", response_model=MarkRow, responses=POSTED)
     def mark(body: MarkBody) -> Response:
-        """Say whether an answer is right, or which one is. A mark takes the place of what was said of an equal question."""
+        """Say whether an answer is right, or which one is. A mark replaces the previous one of an equal question."""
         need_writable_marks()
         place = body.document_id, body.start, body.end
         if [each is not None for each in place] != [body.verdict in ("right", "corrected")] * 3:
@@ -111,7 +113,7 @@ def mark_router(collections: Mapping[str, ServedCollection], catalog: Catalog, r
         id: Annotated[str, Path(pattern="^[0-9a-f]{16}$")],
         collection: Annotated[str | None, Query(max_length=64)] = None,
     ) -> Response:
-        """Remove what was said of a question, in one collection or in all."""
+        """Remove the marks of a question, in one collection or in all."""
         need_writable_marks()
         is_removed = False
         for each in chosen(collections, collection):
@@ -126,7 +128,7 @@ def mark_router(collections: Mapping[str, ServedCollection], catalog: Catalog, r
 
 @contextmanager
 def _marks_of(collection: ServedCollection, done: str) -> Iterator[None]:
-    """What cannot be done to the marks of a collection is a 503; the log says which file it is, clients need not know."""
+    """Turn failures with a collection's marks into a 503; the log names the file, which clients need not know."""
     try:
         yield
     except InputError as error:
@@ -135,7 +137,7 @@ def _marks_of(collection: ServedCollection, done: str) -> Iterator[None]:
 
 
 def _keep(mark: Mark, home: ServedCollection, asked: Sequence[ServedCollection]) -> None:
-    """Set a mark in its collection, and remove those of its question from the others that were asked."""
+    """Set a mark in its collection, and remove those of its question from the other collections asked."""
     with _marks_of(home, "changed"):
         set_mark(home.index.folder, mark)
     for each in asked:
@@ -145,7 +147,7 @@ def _keep(mark: Mark, home: ServedCollection, asked: Sequence[ServedCollection])
 
 
 def _placed(mark: Mark, document: CatalogDocument, start: int, end: int) -> Mark:
-    """A mark with the stretch that answers, in its sentence and passage."""
+    """Return a mark with the range that answers, in its sentence and passage."""
     passages, _, _ = passages_between(document, None, None, start, 1)
     passage = next((each for each in passages if each.start <= start < end <= each.end), None)
     if passage is None or end - start > MOST_MARKED or not passage.text[start - passage.start : end - passage.start].strip():

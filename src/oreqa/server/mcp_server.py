@@ -1,6 +1,6 @@
-"""What assistants call, over the Model Context Protocol: search, fetch and ask.
+"""The tools for assistants, over the Model Context Protocol: search, fetch and ask.
 
-Importing the protocol's package takes most of a second: only the commands that speak it import this module.
+Importing the protocol's package takes most of a second: only the commands that use it import this module.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ from oreqa.server.tool_results import (
 MCP_PATH = "/mcp"
 
 MOST_PASSAGES, MOST_TOOL_ANSWERS = 10, 10
-"""Passages that ``search`` gives, and answers that ``ask`` can be asked for."""
+"""Passages that ``search`` returns, and the most answers that ``ask`` returns."""
 
 MOST_NAMES = 200
-"""Characters of the names of collections in the description of ``ask``, which fills the model's context at every turn."""
+"""Characters of collection names in the description of ``ask``, which fills the model's context at every turn."""
 
 INSTRUCTIONS = (
     "Answers and passages from the user's documents, with the place that proves each. ask: a question with a short answer. "
@@ -71,12 +71,12 @@ _READ_ONLY = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 
 
 class OreqaMcpServer(MCPServer[Any]):
-    """A server whose errors are one line that says how to mend them, and that refuses arguments it would ignore."""
+    """A server whose errors are one line with the remedy, and that refuses arguments it would ignore."""
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """Call a tool. Raises ToolError for what the caller can mend, UnexpectedToolError for a defect of ours."""
+        """Call a tool. Raises ToolError for what the caller can fix, UnexpectedToolError for a bug of ours."""
         names = {tool.name: list(tool.input_schema["properties"]) for tool in await self.list_tools()}
         if name not in names:
             raise ToolError(safe(f"there is no tool {name[:80]!r}; there are: {', '.join(names)}"))
@@ -103,10 +103,10 @@ def create_mcp_server(
     base_url: str = "",
     sites: Mapping[str, str] | None = None,
 ) -> OreqaMcpServer:
-    """The server of the three tools.
+    """Return the server of the three tools.
 
-    URLs in results lead to the sites of published folders; else to the ``base_url`` of a server of these collections, or to
-    the host that was asked; and to files where nobody asked over HTTP.
+    URLs in results lead to the sites of published folders; otherwise to the ``base_url`` of a server of these
+    collections, or to the requested host; and to files if the request did not come over HTTP.
     """
     catalog, several = Catalog(collections), len(collections) > 1
     names = f"The collections are: {_listed(list(collections))}. " if several else ""
@@ -162,7 +162,7 @@ def _reply(question: str, reply: Merged, addressed: Addressed) -> dict[str, Any]
 
 
 def _listed(names: Sequence[str]) -> str:
-    """The first names that have room, and how many others there are."""
+    """Return the first names that fit, and the number of the rest."""
     length, shown = 0, 0
     while shown < len(names) and (length := length + len(names[shown]) + len(", ")) <= MOST_NAMES:
         shown += 1
@@ -171,14 +171,14 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _asked_host(context: Context[Any, Any]) -> str:
-    """The address of the server that a request asked, which the guard has checked; empty without HTTP."""
+    """Return the server address of a request, checked by the guard; empty without HTTP."""
     headers = context.headers or {}
     scheme = "https" if headers.get("x-forwarded-proto") == "https" else "http"
     return f"{scheme}://{headers['host']}" if "host" in headers else ""
 
 
 def _tool(function: Callable[..., Any], description: str) -> Tool:
-    """A tool whose schemas say what a model needs, and no more: they fill its context at every turn."""
+    """Return a tool whose schemas say only what a model needs: they fill its context at every turn."""
     tool = Tool.from_function(function, description=description, annotations=_READ_ONLY)
     tool.parameters = {**_plain(tool.parameters), "additionalProperties": False}
     results = _plain(tool.fn_metadata.output_schema)
@@ -189,14 +189,14 @@ def _tool(function: Callable[..., Any], description: str) -> Tool:
 
 
 def _plain(schema: Any) -> Any:
-    """A JSON schema without titles and examples, and arguments without the null that stands for leaving them out."""
+    """Return a JSON schema without titles, examples, and the null type of optional arguments."""
     if isinstance(schema, list):
         return [_plain(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
     if set(schema) == {"anyOf", "title"} and all(set(each) == {"type"} for each in schema["anyOf"]):
         return {"type": [each["type"] for each in schema["anyOf"]]}
-    dropped = {"title": str, "examples": list}  # which are also names of properties, with schemas
+    dropped = {"title": str, "examples": list}  # also names of properties, which have schemas
     kept = {key: _plain(value) for key, value in schema.items() if not isinstance(value, dropped.get(key, ()))}
     if "default" in kept and kept["default"] is None:
         del kept["default"]
@@ -207,7 +207,7 @@ def _plain(schema: Any) -> Any:
 def run_on_stdio(
     collections: Mapping[str, ServedCollection], *, base_url: str = "", sites: Mapping[str, str] | None = None
 ) -> None:
-    """Speak the protocol over standard input and output until the input ends, or nobody reads the output any more."""
+    """Speak the protocol over standard input and output until the input ends or the output is closed."""
     begin_log().setLevel(logging.WARNING)
     models = ModelThread()
     server = create_mcp_server(collections, models, lambda _, __: None, base_url=base_url, sites=sites)
@@ -221,7 +221,7 @@ def run_on_stdio(
 
 
 class _NamedRoute(Route):
-    """A route that says which one it is to who counts requests, as FastAPI's own do."""
+    """A route that reports itself to request metrics, as FastAPI's own do."""
 
     def matches(self, scope: MutableMapping[str, Any]) -> tuple[Match, MutableMapping[str, Any]]:
         match, child = super().matches(scope)
@@ -229,9 +229,9 @@ class _NamedRoute(Route):
 
 
 def mcp_route(server: OreqaMcpServer, hosts: Collection[str]) -> Route:
-    """The address of the protocol on a server that answers for these hosts, for as long as ``server.session_manager`` runs.
+    """Return the route of the protocol for these hosts, valid while ``server.session_manager`` runs.
 
-    Each request stands alone, so that there is no stream to GET and no session to DELETE.
+    It is stateless: there is no stream to GET and no session to DELETE.
     """
     security = TransportSecuritySettings(
         allowed_hosts=sorted(hosts),

@@ -1,4 +1,4 @@
-"""What a server counts, in Prometheus' format, and its log: one JSON object a line, without questions and names."""
+"""A server's metrics in Prometheus' format, and its log: one JSON object per line, without questions and names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
 
 class Metrics:
-    """The numbers of one server; ``waiting`` says how many questions wait. Of ``generations`` NaN is none."""
+    """The metrics of one server; ``waiting`` returns the number of waiting questions. NaN in ``generations`` means none."""
 
     def __init__(self, waiting: Callable[[], int], generations: Mapping[str, Callable[[], float]]) -> None:
         self._registry = registry = CollectorRegistry()
@@ -48,7 +48,7 @@ class Metrics:
         self._seconds.labels(address).observe(seconds)
 
     def reply(self, reply: Reply | None) -> None:
-        """Count a question by its reply; None is a search's."""
+        """Count a question by its reply; None for a search."""
         outcome = "searched" if reply is None else "answered" if reply.answers else "refused"
         self._questions.labels(outcome).inc()
 
@@ -58,12 +58,12 @@ class Metrics:
         self._model_seconds.inc(seconds)
 
     def text(self) -> bytes:
-        """All numbers, as Prometheus reads them."""
+        """Return all metrics in Prometheus' format."""
         return generate_latest(self._registry)
 
 
 class Observer:
-    """Counts and logs each request by the pattern of its address: ids, questions and names stay out."""
+    """Counts and logs each request by the pattern of its route, without ids, questions and names."""
 
     def __init__(self, application: Application, metrics: Metrics) -> None:
         self._application, self._metrics = application, metrics
@@ -92,7 +92,7 @@ class Observer:
 
 
 class JsonLines(logging.Formatter):
-    """A record as one line of JSON. Of an exception it keeps the type and the places: its words may hold a question."""
+    """Formats a record as one line of JSON. Exceptions keep type and location only: their text may contain a question."""
 
     def format(self, record: logging.LogRecord) -> str:
         row: dict[str, Any] = {
@@ -109,7 +109,7 @@ class JsonLines(logging.Formatter):
 
 
 def begin_log() -> logging.Logger:
-    """The server's log, on standard error; warnings and errors of all libraries go there, too."""
+    """Set up the server's log on standard error, including warnings and errors of all libraries."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)

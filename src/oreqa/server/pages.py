@@ -1,4 +1,4 @@
-"""The pages of PDFs over HTTP: where a text stands on them, and their pictures."""
+"""The pages of PDFs over HTTP: the position of a text on them, and their pictures."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from oreqa.server.problems import json_response
 from oreqa.server.schemas import problems_of
 
 _MOST = 1 << 53
-"""The largest number that every client can write exactly."""
+"""The largest integer that every client can represent exactly."""
 
 Character = Annotated[int, Query(ge=0, le=_MOST, description="a character of the document's text")]
 Width = Annotated[int, Query(description="pixels", json_schema_extra={"enum": list(WIDTHS)})]
 
 
 class BoxRow(BaseModel):
-    """A rectangle on a page, which counts from 1, as fractions of the page as it is shown, from its upper left corner."""
+    """A rectangle on a page, counted from 1, as fractions of the displayed page, from its upper left corner."""
 
     page: int
     left: float
@@ -35,7 +35,7 @@ class BoxRow(BaseModel):
 
 
 class SizeRow(BaseModel):
-    """A page and its size in points, as it is shown."""
+    """A page and its displayed size in points."""
 
     page: int
     width: float
@@ -43,7 +43,7 @@ class SizeRow(BaseModel):
 
 
 class BoxesRow(BaseModel):
-    """The rectangles of a text, one a line, the pages where they are, and how many pages the document has."""
+    """The rectangles of a text, one per line, their pages, and the document's number of pages."""
 
     boxes: list[BoxRow]
     pages: list[SizeRow]
@@ -51,13 +51,13 @@ class BoxesRow(BaseModel):
 
 
 def page_router(catalog: Catalog, drawer: Drawer, limiter: Limiter) -> APIRouter:
-    """The addresses that show pages; the ``limiter`` counts what is drawn for each client."""
+    """Return the routes that show pages; the ``limiter`` counts each client's drawings."""
     router = APIRouter(prefix="/v1/documents", tags=["documents"])
     drawn = problems_of(400, 401, 403, 404, 409, 421, 422, 429, 503)
 
     @router.get("/{id}/boxes", response_model=BoxesRow, responses=drawn)
     def boxes(id: Id, start: Character, end: Character, request: Request, collection: In = None) -> Response:
-        """The rectangles of the characters ``start`` to ``end`` on the pages of a PDF; none for text of scanned pages."""
+        """Return the rectangles of characters ``start`` to ``end`` on a PDF's pages; none for text of scanned pages."""
         spend_or_refuse(limiter, client_of(request.scope))
         return json_response(asdict(document_boxes(catalog.find(id, collection), drawer, start, end)))
 
@@ -69,7 +69,7 @@ def page_router(catalog: Catalog, drawer: Drawer, limiter: Limiter) -> APIRouter
         width: Width = WIDTHS[0],
         collection: In = None,
     ) -> Response:
-        """A page of a PDF as a picture, a WebP; of very tall pages it is narrower than ``width``."""
+        """Return a page of a PDF as a WebP picture; very tall pages are narrower than ``width``."""
         spend_or_refuse(limiter, client_of(request.scope))
         return Response(page_picture(catalog.find(id, collection), drawer, number, width), media_type="image/webp")
 

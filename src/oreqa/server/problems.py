@@ -1,4 +1,4 @@
-"""Errors as application/problem+json (RFC 9457), and JSON whose texts can do no harm where they are shown."""
+"""Errors as application/problem+json (RFC 9457), and JSON whose texts are safe to display."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from oreqa.errors import IndexStateError, InputError, ModelError, OreqaError
 PROBLEM = "application/problem+json"
 
 RETRY_AFTER = 5
-"""Seconds after which a busy server may be asked again."""
+"""Seconds after which to retry a busy server."""
 
 CLIENT_LEFT = 499
-"""The status, for metrics and logs alone, of a request whose client did not wait."""
+"""The status, in metrics and logs only, of a request whose client did not wait."""
 
 _UNSAFE = {
     **dict.fromkeys((*range(0x00, 0x20), *range(0x7F, 0xA0)), "\ufffd"),
@@ -34,7 +34,7 @@ for _kept in map(ord, "\n\t\r"):
 
 
 class RefusedError(Exception):
-    """A request that is answered with a problem: its status, what is wrong and how to mend it, and headers."""
+    """A request is answered with a problem: its status, what is wrong and how to fix it, and headers."""
 
     def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(detail)
@@ -42,18 +42,18 @@ class RefusedError(Exception):
 
 
 class LeftError(Exception):
-    """The client has left: nothing has to be answered."""
+    """The client has left: no answer is needed."""
 
 
 def busy(detail: str) -> RefusedError:
-    """The server has too much to do: a 503 that says when to come back."""
+    """Return a 503 for an overloaded server, with the time to retry."""
     return RefusedError(503, detail, {"Retry-After": str(RETRY_AFTER)})
 
 
 def safe(text: str) -> str:
-    """A text in which each control character, order of direction and invisible character is one U+FFFD: no offset moves.
+    """Replace each control, bidirectional and invisible character of a text by U+FFFD, which keeps offsets.
 
-    Line ends and tabs stay, and what joins or parts letters of many scripts (U+200C, U+200D).
+    Line ends and tabs stay, and so do the joiners that many scripts need (U+200C, U+200D).
 
     Examples:
         >>> safe("a\\x1b[1m\\n")
@@ -63,7 +63,7 @@ def safe(text: str) -> str:
 
 
 def safe_values(value: Any) -> Any:
-    """A JSON value with every text in it made ``safe``."""
+    """Return a JSON value with every text in it made ``safe``."""
     if isinstance(value, str):
         return safe(value)
     if isinstance(value, Mapping):
@@ -72,12 +72,12 @@ def safe_values(value: Any) -> Any:
 
 
 def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """A value as JSON, its texts made ``safe``."""
+    """Return a JSON response, its texts made ``safe``."""
     return _response(value, status, "application/json", headers)
 
 
 def problem(status: int, detail: str, headers: Mapping[str, str] | None = None, **details: Any) -> Response:
-    """A problem: ``detail`` says what is wrong and how to mend it."""
+    """Return a problem response: ``detail`` says what is wrong and how to fix it."""
     row = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail, **details}
     return _response(row, status, PROBLEM, headers)
 
@@ -98,7 +98,7 @@ def add_handlers(app: FastAPI) -> None:
     async def of_oreqa(_: Request, error: OreqaError) -> Response:
         if isinstance(error, InputError) and not isinstance(error, IndexStateError | ModelError):
             return problem(400, str(error))
-        logging.getLogger(__name__).error("%s", error)  # it names a file: clients need not know which
+        logging.getLogger(__name__).error("%s", error)  # it names a file, which clients need not know
         what = "an index" if isinstance(error, IndexStateError) else "something that the server needs"
         detail = f"{what} cannot be read; the server's log says where"
         return problem(503, detail, {"Retry-After": str(RETRY_AFTER)})
@@ -132,8 +132,10 @@ _MEANINGS = {
 
 
 def faults_of(errors: Iterable[Mapping[str, Any]], within: int = 0) -> Iterable[dict[str, str]]:
-    """What pydantic says is wrong, and where, without the values: they may be questions. The first ``within`` parts of a
-    place say in which part of a request it is."""
+    """Return what pydantic says is wrong, and where, without the values, which may be questions.
+
+    The first ``within`` components of a location are dropped: they name the part of the request.
+    """
     for error in errors:
         place = [str(part) for part in error["loc"][within:]]
         what = "is not JSON" if error["type"] == "json_invalid" else str(error["msg"]).removeprefix("Value error, ")

@@ -1,4 +1,4 @@
-"""What clients send and what they get back, as the API's description shows it. Requests hold no other keys."""
+"""Requests and responses as shown in the API description. Requests accept no other keys."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictFloat, 
 from oreqa.core import Mode, Unit
 
 MOST_CHARACTERS, MOST_ANSWERS, MOST_HITS, MOST_QUESTIONS = 1_000, 100, 100, 100
-"""Of a question, of the answers and hits to one, and of the questions of a batch."""
+"""Characters of a question, answers and hits per question, and questions per batch, at most."""
 
 MOST_VALUES_OF_FIELD = 100
 
@@ -42,7 +42,7 @@ class Body(BaseModel):
 
 
 class Asking(Body):
-    """How questions are answered, all of them alike."""
+    """How to answer questions, for all of them."""
 
     k: Annotated[StrictInt, Field(ge=1, le=MOST_ANSWERS, description="how many answers at most")] | None = None
     where: Annotated[WhereBody, Field(max_length=20, description="fields that documents must have, with their values")] = {}
@@ -80,7 +80,7 @@ class LoginBody(Body):
 
 
 class StretchRow(BaseModel):
-    """A text and its characters in the document's text."""
+    """A text and its character offsets in the document's text."""
 
     text: str
     start: int
@@ -88,14 +88,14 @@ class StretchRow(BaseModel):
 
 
 class SourceRange(BaseModel):
-    """Characters of a file."""
+    """A range of characters of a file."""
 
     start: int
     end: int
 
 
 class PlaceRow(BaseModel):
-    """Where a text stands in its file."""
+    """The location of a text in its file."""
 
     name: str | None
     page: int | None
@@ -148,7 +148,7 @@ class AnswerRow(EvidenceRow):
 
 
 class ReplyRow(BaseModel):
-    """The answers to a question; without any, the nearest passages, and perhaps a guess that is too unlikely."""
+    """The answers to a question; without any, the nearest passages, and perhaps a guess."""
 
     question: str
     is_found: Annotated[bool, Field(alias="found")]
@@ -162,7 +162,7 @@ class ReplyRow(BaseModel):
 
 
 class RepliesRow(BaseModel):
-    """The replies to a batch, in the questions' order."""
+    """The replies to a batch, in the order of the questions."""
 
     replies: list[ReplyRow]
 
@@ -179,7 +179,7 @@ class RankingRow(BaseModel):
 
 
 class ProblemRow(BaseModel):
-    """An error (RFC 9457): ``detail`` says what is wrong and how to mend it."""
+    """An error (RFC 9457): ``detail`` says what is wrong and how to fix it."""
 
     type: str
     title: str
@@ -189,7 +189,7 @@ class ProblemRow(BaseModel):
 
 
 def problems_of(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The description of the errors that an address may answer with."""
+    """Return the description of the errors that a route may return."""
     meanings = {
         400: "a value that cannot be used, or a body that is not JSON",
         401: "no token, or a wrong one",

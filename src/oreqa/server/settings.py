@@ -1,4 +1,4 @@
-"""What a server is started with, checked before a model is loaded."""
+"""The settings that a server starts with, checked before a model is loaded."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from oreqa.errors import InputError
 from oreqa.paths import INDEX_HERE
 
 FEWEST_TOKEN_CHARACTERS = 16
-"""Of a token: fewer can be guessed."""
+"""The shortest token, in characters: shorter ones can be guessed."""
 
 RATE_BEYOND_LOOPBACK = 60
-"""Questions a minute that one client may ask a server that others can reach."""
+"""Questions per minute and client on a server that other machines can reach."""
 
 _COLLECTION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _HOST = re.compile(r"(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?")
@@ -25,8 +25,11 @@ _HOST = re.compile(r"(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?")
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Who may ask: requests to one of the ``hosts``, with the ``token`` if there is one, at most ``rate`` a minute and
-    client; a rate of 0 is none. ``read_only`` servers take no marks and no files."""
+    """Who may ask: requests to one of the ``hosts``, with the ``token`` if there is one.
+
+    A client may ask at most ``rate`` questions per minute; 0 means no limit. ``read_only`` servers accept no marks and
+    no files.
+    """
 
     hosts: frozenset[str]
     token: str | None = None
@@ -35,9 +38,9 @@ class Access:
 
 
 def collection_folders(indexes: Sequence[str]) -> dict[str, Path]:
-    """The folder of each collection by its name, from ``NAME=DIR`` or ``DIR``, whose last part is the name then.
+    """Return the folder of each collection by name, from ``NAME=DIR``, or ``DIR``, named by its last component.
 
-    Raises InputError for a name twice, and for one that no URL could hold.
+    Raises InputError for a repeated name, and for one that cannot be part of a URL.
     """
     folders: dict[str, Path] = {}
     for text in indexes:
@@ -56,14 +59,14 @@ def collection_folders(indexes: Sequence[str]) -> dict[str, Path]:
 
 
 def _name_of(folder: Path) -> str:
-    """The name of a collection by its folder; a folder's own index is named like that folder, if that can be a name."""
+    """Return a collection's name from its folder; an index inside a folder of documents is named like that folder."""
     if folder.name != INDEX_HERE:
         return folder.name
     return folder.parent.name if _COLLECTION.fullmatch(folder.parent.name) else "documents"
 
 
 def read_token(file: Path | None, variable: str | None) -> str | None:
-    """The token of a file or of $OREQA_TOKEN; None without either.
+    """Return the token from a file or $OREQA_TOKEN; None without either.
 
     Raises InputError for a file that cannot be read or that others may read, and for a token that is short or has blanks.
     """
@@ -91,7 +94,7 @@ def _checked_token(token: str, place: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address.
+    """Return whether an address is reachable from this machine only.
 
     Examples:
         >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("0.0.0.0")
@@ -113,9 +116,9 @@ def access(
     rate: int | None,
     read_only: bool,
 ) -> Access:
-    """Who may ask a server that listens there. A ``socket`` is a file of this machine, guarded by its permissions.
+    """Return who may ask a server at this address. A ``socket`` is a local file, guarded by its permissions.
 
-    Raises InputError for an address beyond loopback without a token, or without a name by which people reach it.
+    Raises InputError for an address beyond loopback without a token, or without a host name to reach it by.
     """
     named = [name.lower() for name in allow_host]
     for name in named:
@@ -133,13 +136,13 @@ def access(
         hosts.add(f"[{host}]:{port}" if ":" in host else f"{host.lower()}:{port}")
     if not hosts:
         raise InputError(f"--host {host}: name the host that people type: --allow-host kb.example.org:{port}")
-    hosts |= {name.removesuffix(":80") for name in hosts}  # browsers leave the usual port out
+    hosts |= {name.removesuffix(":80") for name in hosts}  # browsers omit the default port
     usual = 0 if is_private and not named else RATE_BEYOND_LOOPBACK
     return Access(frozenset(hosts), token, usual if rate is None else rate, read_only)
 
 
 def _is_any(host: str) -> bool:
-    """Whether it stands for all addresses of the machine."""
+    """Return whether the host means all addresses of the machine."""
     try:
         return ipaddress.ip_address(host).is_unspecified
     except ValueError:

@@ -1,4 +1,4 @@
-"""The files of the page, which hold no document: they are read once, and nothing else is ever sent."""
+"""The files of the web page, which contain no document: they are read once, and nothing else is ever served."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class StaticFile:
-    """A file, its type, and the tag by which browsers ask whether it was changed."""
+    """A file, its type, and the tag by which browsers check for changes."""
 
     content: bytes
     kind: str
@@ -32,7 +32,7 @@ class StaticFile:
 
 
 def static_router(folder: Path = WEB) -> APIRouter:
-    """The page at / and, of a document, at /d/ID, and its files under /web/."""
+    """Return the routes of the page, at / and at /d/ID for a document, and of its files under /web/."""
     files = {file.name: _file(file) for file in sorted(folder.glob("*")) if file.suffix in _KINDS}
     router = APIRouter(include_in_schema=False)
 
@@ -59,7 +59,7 @@ def _file(file: Path) -> StaticFile:
 def _sent(file: StaticFile | None, request: Request) -> Response:
     if file is None:
         raise RefusedError(404, "the page has no such file")
-    headers = {"ETag": file.tag, "Cache-Control": "no-cache"}  # kept, but used only after asking: an update shows at once
+    headers = {"ETag": file.tag, "Cache-Control": "no-cache"}  # cached, but revalidated: an update shows at once
     if request.headers.get("if-none-match") == file.tag:
         return Response(status_code=304, headers=headers)
     return Response(file.content, headers=headers, media_type=file.kind)

@@ -1,4 +1,4 @@
-"""Files that clients send, kept in one folder under their own names. With ``--watch`` they become answerable."""
+"""Uploaded files, kept in one folder under their own names. With ``--watch`` they are indexed."""
 
 from __future__ import annotations
 
@@ -30,17 +30,19 @@ from oreqa.server.schemas import problems_of
 UPLOADS_PATH = "/v1/uploads"
 
 MAX_UPLOAD, MAX_UPLOADS = 64 << 20, 2 << 30
-"""Bytes of one file, and of all files in the folder."""
+"""Bytes of one file, and of all files in the folder, at most."""
 
 _FORM_BYTES, _SECONDS, _AT_ONCE = 64 << 10, 300.0, 4
 _LONGEST_NAME = 200
 _DEVICES = frozenset(("con", "prn", "aux", "nul", *(f"{kind}{number}" for kind in ("com", "lpt") for number in range(10))))
-"""Names that are devices on Windows, whatever their ending."""
+"""Names that are devices on Windows, with any extension."""
 
 
 class UploadRow(BaseModel):
-    """A file that was kept: its name, its size, the id that its document gets when it is indexed, and since when: an update
-    that begins after that ``time`` reads it."""
+    """A stored file: its name, its size, the id that its document gets when indexed, and the time it was stored.
+
+    An update that begins after ``time`` reads it.
+    """
 
     name: str
     bytes: int
@@ -49,7 +51,7 @@ class UploadRow(BaseModel):
 
 
 def need_uploads_folder(folder: Path) -> Path:
-    """The full path of the folder. Raises InputError if it is none, or cannot be written."""
+    """Return the folder's full path. Raises InputError if it is not a folder, or not writable."""
     if not folder.is_dir():
         raise InputError(f"--uploads {folder}: there is no such folder; make it first")
     if not os.access(folder, os.W_OK | os.X_OK):
@@ -58,7 +60,7 @@ def need_uploads_folder(folder: Path) -> Path:
 
 
 def upload_router(folder: Path, read_only: bool) -> APIRouter:
-    """The address that takes files."""
+    """Return the route that accepts files."""
     router, places, storing = APIRouter(tags=["uploads"]), asyncio.Semaphore(_AT_ONCE), asyncio.Lock()
     field = {"file": {"type": "string", "format": "binary"}}
     described = {"multipart/form-data": {"schema": {"type": "object", "properties": field, "required": ["file"]}}}
@@ -71,7 +73,7 @@ def upload_router(folder: Path, read_only: bool) -> APIRouter:
         openapi_extra={"requestBody": {"content": described, "required": True}},
     )
     async def upload(request: Request) -> Response:
-        """Keep a file, the field ``file`` of a form. A name that is there already is refused."""
+        """Store a file, the field ``file`` of a form. An existing name is refused."""
         if read_only:
             raise RefusedError(403, "this server takes no files: it was started with --read-only")
         if places.locked():
@@ -96,7 +98,7 @@ def upload_router(folder: Path, read_only: bool) -> APIRouter:
 
 
 async def _received(request: Request) -> UploadFile:
-    """The form's file, in a temporary one without a name. Raises RefusedError for another form, and one too large."""
+    """Return the form's file as an unnamed temporary file. Raises RefusedError for another form, or if it is too large."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "multipart/form-data":
         raise RefusedError(415, "send the file as multipart/form-data, in the field 'file'")
     too_large = RefusedError(413, f"a file has at most {MAX_UPLOAD >> 20} MB")
@@ -130,10 +132,10 @@ async def _received(request: Request) -> UploadFile:
 
 
 def checked_name(name: str) -> str:
-    """A file's name that can be kept as it is.
+    """Return a file name if it can be kept as it is.
 
-    Raises RefusedError, a 400, for one with a folder, an invisible sign or an order of direction in it, a hidden one, a
-    device, and one whose ending says that it would not be read.
+    Raises RefusedError, a 400, for a name with a folder, an invisible or a bidirectional control character, a hidden one, a
+    device, and one whose extension is not supported.
 
     Examples:
         >>> checked_name("Contract 2024.pdf")
@@ -150,8 +152,11 @@ def checked_name(name: str) -> str:
 
 
 def keep_file(folder: Path, name: str, source: BinaryIO, size: int) -> None:
-    """Put a file into the folder, at once and whole. Raises RefusedError: 409 for a name that is there, be it a link or a
-    folder, 413 if the folder would hold too much, 503 if it cannot be written."""
+    """Put a file into the folder atomically.
+
+    Raises RefusedError: 409 for an existing name, even of a link or a folder, 413 if the folder would exceed its limit, 503
+    if the file cannot be written.
+    """
     place, temporary = folder / name, folder / f".oreqa-{secrets.token_hex(8)}"  # hidden: it is not indexed
     try:
         with os.scandir(folder) as entries:
@@ -168,7 +173,7 @@ def keep_file(folder: Path, name: str, source: BinaryIO, size: int) -> None:
                     target.write(part)
                 target.flush()
                 os.fsync(target.fileno())
-            os.link(temporary, place, follow_symlinks=False)  # unlike a rename it never replaces what is there
+            os.link(temporary, place, follow_symlinks=False)  # unlike a rename, it never replaces an existing file
         finally:
             temporary.unlink(missing_ok=True)
     except FileExistsError:
