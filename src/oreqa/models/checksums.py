@@ -1,7 +1,7 @@
-"""Checksums of the models that come in Python packages: a file that was damaged since is noticed when it is read.
+"""Checksums of the models in Python packages, so that damage is detected when a file is read.
 
-``pack/checksums.json`` holds size and CRC-32 of their files, by folder and name. A model that oreqa puts together from
-packages has a file of its own beside its settings. Users' own folders have none.
+``pack/checksums.json`` has the size and CRC-32 of their files, by folder and name. A model that oreqa assembles from
+packages has a checksum file next to its settings. Users' own folders have none.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from oreqa.files import write_json
 PACK = Path(__file__).parent / "pack"
 _SUMS = PACK / "checksums.json"
 _BESIDE = ".checksums.json"
-"""The checksums in a folder of the store, by the names of its files."""
+"""The file of checksums, by file name, in a folder of the store."""
 
 _DEPTH = 2
-"""Folders above a file in which they may lie: its own, or that of the model it is a module of."""
+"""How many levels above a file its checksums may lie: in its own folder, or in that of the model it is a module of."""
 
 
 def checksum(path: Path) -> list[int]:
-    """Return size and CRC-32. The file is read, not mapped: a disk's error is then an OSError, and ends no process."""
+    """Return the size and CRC-32. The file is read, not mapped, so that a disk error is an OSError and kills no process."""
     size = crc = 0
     part = memoryview(bytearray(1 << 18))
     with path.open("rb", buffering=0) as stream:
@@ -35,7 +35,7 @@ def checksum(path: Path) -> list[int]:
 
 
 def check_file(path: Path) -> None:
-    """Raise ModelError if a file of a model with checksums is not as it was written. Others, and a missing one, pass."""
+    """Raise ModelError if a file of a model with checksums has changed. Other files, and missing ones, pass."""
     expected, again = None, f"install oreqa again, or, in a checkout: git checkout -- {path}"
     if path.is_relative_to(PACK):
         expected = _sums().get(_key(path))
@@ -52,7 +52,7 @@ def write_beside(folder: Path) -> None:
 
 
 def is_as_written(folder: Path) -> bool:
-    """Whether all files of a model have the checksums in its folder; a model without them passes."""
+    """Return whether all files of a model match the checksums in its folder; a model without checksums passes."""
     try:
         sums = _read_beside(folder) if (folder / _BESIDE).is_file() else {}
         return all(checksum(folder / name) == value for name, value in sums.items())
@@ -77,7 +77,7 @@ def _read_beside(folder: Path) -> dict[str, Any]:
 
 
 def keep_checksum(path: Path) -> None:
-    """Write the checksum of a packaged model's file that was changed on purpose; other files need none."""
+    """Update the checksum of a packaged model's file that was changed on purpose; other files have none."""
     if path.is_relative_to(PACK):
         write_checksums({**_sums(), _key(path): checksum(path)})
 
@@ -89,7 +89,7 @@ def write_checksums(sums: dict[str, list[int]]) -> None:
 
 
 def packaged_checksums() -> dict[str, list[int]]:
-    """The checksums of the pack's files as they are now."""
+    """Compute the current checksums of the pack's files."""
     folders = [folder for folder in PACK.iterdir() if folder.is_dir()]
     files = [file for folder in folders for file in folder.rglob("*") if file.suffix in (".json", ".safetensors")]
     return {_key(file): checksum(file) for file in files}

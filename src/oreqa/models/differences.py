@@ -1,15 +1,15 @@
-"""Models stored as small differences from a base model: packed, and added to its weights again.
+"""Models stored as small differences from a base model: packs them, and adds them to the base's weights.
 
-Each tensor of a difference stands under the name that it has in the base, in one of four forms:
+Each tensor of a difference is stored under its name in the base, in one of four forms:
 
-- four bits: two values a byte, one scale per row (``NAME.scale``), added to the base's matrix. The differences of a matrix
-  are small: four bits err by about a seventh of the difference, which in a reader is itself a sixth of the weights.
+- four bits: two values per byte, one scale per row (``NAME.scale``), added to the base's matrix. As the differences of
+  a matrix are small, the error is about a seventh of the difference, which in a reader is a sixth of the weights.
 - low rank: ``b @ a`` is added to the base's ``NAME.weight``: ``NAME.a`` ``[rank, in]`` and ``NAME.b`` ``[out, rank]``,
   float16, or int8 with the scales of the rows of a (``NAME.a_scale``) and of the columns of b (``NAME.b_scale``).
-- float32: added to the base's tensor; a head that the base lacks is itself.
+- float32: added to the base's tensor; a head that the base lacks is stored whole.
 - float16: the tensor itself.
 
-Tensors that did not change are left out.
+Unchanged tensors are omitted.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from oreqa.arrays import Floats
 from oreqa.errors import ModelError
 
 DIFFERENCE = "difference.safetensors"
-"""The weights of a model that is stored as its difference from another one."""
+"""The weights file of a model stored as a difference."""
 
 _SCALE = ".scale"
 _HIGHEST = 7
-"""The largest value of four bits; the smallest is its negative."""
+"""The largest four-bit value; the smallest is its negative."""
 
 
 def pack_difference(
     tuned: Mapping[str, Floats], base: Mapping[str, Floats], rank: int | None = None
 ) -> dict[str, NDArray[np.generic]]:
-    """Return ``tuned`` minus ``base``: four bits a value of matrices, float32 of all else.
+    """Return ``tuned`` minus ``base``: four bits per value for matrices, float32 for everything else.
 
-    With a ``rank``, of weight matrices the nearest factors of that rank, in eight bits.
+    With a ``rank``, weight matrices become their nearest factors of that rank, in eight bits.
     """
     packed: dict[str, NDArray[np.generic]] = {}
     for name, value in tuned.items():
@@ -80,7 +80,7 @@ def unpack_difference(packed: Mapping[str, NDArray[np.generic]], base: Mapping[s
 
 
 def _factors(delta: Floats, name: str, rank: int) -> dict[str, NDArray[np.generic]]:
-    """The factors of the matrix of that rank that is nearest to ``delta`` (Eckart and Young 1936), in eight bits."""
+    """Return the factors of the matrix of this rank nearest to ``delta`` (Eckart and Young 1936), in eight bits."""
     left, singular, right = np.linalg.svd(delta, full_matrices=False)
     root = np.sqrt(singular[:rank])
     packed: dict[str, NDArray[np.generic]] = {}
@@ -92,7 +92,7 @@ def _factors(delta: Floats, name: str, rank: int) -> dict[str, NDArray[np.generi
 
 
 def _product(packed: Mapping[str, NDArray[Any]], name: str) -> Floats:
-    """``b @ a`` of the linear layer ``name``, ``[out, in]``."""
+    """Return ``b @ a`` of the linear layer ``name``, ``[out, in]``."""
     try:
         a, b = (np.asarray(packed[f"{name}.{side}"], np.float32) for side in "ab")
         if packed[f"{name}.a"].dtype == np.int8:
@@ -103,14 +103,14 @@ def _product(packed: Mapping[str, NDArray[Any]], name: str) -> Floats:
 
 
 def _joined(values: NDArray[np.int8]) -> NDArray[np.uint8]:
-    """Two values a byte: ``[rows, columns]`` of -8 to 7 to ``[rows, half of the columns, rounded up]``."""
+    """Pack two values per byte: ``[rows, columns]`` of -8 to 7 to ``[rows, half of the columns, rounded up]``."""
     even = np.pad(values, ((0, 0), (0, values.shape[1] % 2)))
     low, high = (even[:, side::2].view(np.uint8) & 15 for side in (0, 1))
     return (low | high << 4).astype(np.uint8)
 
 
 def _parted(values: NDArray[Any], width: int) -> NDArray[np.int8]:
-    """The inverse of ``_joined`` for matrices of this width."""
+    """Invert ``_joined`` for matrices of this width."""
     pairs = np.stack([values & 15, values >> 4], -1).astype(np.int8).reshape(len(values), -1)
     signed: NDArray[np.int8] = np.where(pairs > _HIGHEST, pairs - 16, pairs)
     return signed[:, :width] if signed.shape[1] - width in (0, 1) else signed

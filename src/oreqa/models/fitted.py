@@ -15,7 +15,7 @@ from oreqa.models.checksums import keep_checksum
 from oreqa.models.names import FITTED, find_model, read_json_file
 
 COSINES = ("sentence_cosine", "passage_cosine")
-"""The features of a calibration that depend on the encoder."""
+"""The calibration features that depend on the encoder."""
 
 COMBINED = ("selection", "retrieval", "reranking", "rerank_spans", "aggregate")
 """The fields of ``oreqa.answering.combining.Combination``."""
@@ -25,8 +25,8 @@ COMBINED = ("selection", "retrieval", "reranking", "rerank_spans", "aggregate")
 class Calibration:
     """Logistic regression from scores to the probability that an answer is right.
 
-    ``weights`` go with the features; an answer below ``threshold`` is not given. ``held_out`` are the probabilities of first
-    answers to labelled questions that it was not fitted on, and whether each is right.
+    ``weights`` belong to the features; answers below ``threshold`` are refused. ``held_out`` has the probability of each
+    first answer to labelled questions not used for fitting, and whether it is right.
 
     Examples:
         >>> Calibration({"margin": 2.0}, bias=-1.0, threshold=0.3).probability({"margin": 0.5})
@@ -43,7 +43,7 @@ class Calibration:
         return 1 / (1 + math.exp(-total)) if total > -700 else 0.0
 
     def rescaled(self, scales: Mapping[str, float], offsets: Mapping[str, float]) -> Calibration:
-        """The calibration for features ``x``, if this one was fitted to ``scale * x + offset``."""
+        """Return the calibration for features ``x`` if this one was fitted to ``scale * x + offset``."""
         weights = {name: weight * scales.get(name, 1.0) for name, weight in self.weights.items()}
         moved = sum(weight * offsets.get(name, 0.0) for name, weight in self.weights.items())
         return Calibration(weights, self.bias + moved, self.threshold)
@@ -51,7 +51,7 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True)
 class ReplacedEncoder:
-    """Maps this encoder's cosines to those of the one it replaced, so that its calibration still holds.
+    """Maps this encoder's cosines to those of the encoder it replaced, so that the calibration still holds.
 
     ``encoder`` is the fingerprint of the replaced one. For each of ``COSINES``, a cosine ``x`` of this encoder corresponds
     to ``scales[name] * x + offsets[name]`` of the other.
@@ -62,7 +62,7 @@ class ReplacedEncoder:
     offsets: Mapping[str, float]
 
     def replacing(self, earlier: ReplacedEncoder | None) -> ReplacedEncoder:
-        """The map to the ``earlier`` encoder, if the replaced one had itself replaced one."""
+        """Return the map to the ``earlier`` encoder if the replaced one had itself replaced one."""
         if earlier is None:
             return self
         scales = {name: earlier.scales[name] * self.scales[name] for name in COSINES}
@@ -74,10 +74,10 @@ class ReplacedEncoder:
 class Fitted:
     """The parameters in a model's ``fitted.json``; all are empty for a model without the file.
 
-    ``fusion`` are an encoder's weights of retrieval scores by their names, for each unit. ``combination`` are a reader's, or
-    a span re-ranker's, weights of the scores of answers. ``calibration`` is for sentences that an encoder finds, or for the
-    spans of a reader. ``rerank_weight`` is a classifier's. ``encoder`` is the fingerprint of the encoder whose search they
-    were fitted with. ``replaced`` comes with an encoder that ``oreqa adapt`` trained, and with the base encoder.
+    ``fusion``: an encoder's weights of retrieval scores by name, for each unit. ``combination``: the weights of answer
+    scores of a reader or span re-ranker. ``calibration``: for the sentences that an encoder finds, or the spans of a
+    reader. ``rerank_weight``: a classifier's. ``encoder``: the fingerprint of the encoder whose search they were fitted
+    with. ``replaced``: comes with an encoder trained by ``oreqa adapt``, and with the base encoder.
     """
 
     encoder: str = ""
@@ -95,32 +95,32 @@ def read_fitted(folder: Path) -> Fitted:
 
 
 def encoder_fitted(model: str, fingerprint: str) -> Fitted:
-    """The parameters of the encoder with this fingerprint, named ``model``; none if the model is not here.
+    """Return the parameters of the encoder with this fingerprint, named ``model``; none if the model is not present.
 
-    A model's calibration is left out if it was fitted for other vectors, as those of which some dimensions were cut off.
+    The calibration is omitted if it was fitted for other vectors, such as those with fewer dimensions.
     """
     try:
         folder = find_model(model, download=False)
-    except ModelError:  # a search by words alone does without the model
+    except ModelError:  # a search by words alone works without the model
         return Fitted()
     fitted = read_fitted(folder)
     return fitted if fitted.encoder in ("", fingerprint) else replace(fitted, calibration=None, replaced=None)
 
 
 def fitted_file(model: str | Path) -> Path:
-    """The file of the parameters of a model, by its name or folder."""
+    """Return a model's file of fitted parameters, by model name or folder."""
     return find_model(model) / FITTED
 
 
 def write_fitted(path: Path, **changes: Any) -> None:
-    """Change some parameters in a ``fitted.json``, or begin one."""
+    """Change some parameters in a ``fitted.json``, creating it if needed."""
     settings = read_json_file(path) if path.is_file() else {}
     write_json(path, {**settings, **changes})
     keep_checksum(path)
 
 
 def parse_fitted(settings: Any, path: Path) -> Fitted:
-    """The parameters that ``path`` holds as a JSON object. Raises ModelError, with the path, for anything else."""
+    """Parse the parameters from the JSON object of ``path``. Raises ModelError, naming the path, for anything else."""
     try:
         calibration = settings.get("calibration")
         weight = settings.get("rerank_weight")
@@ -164,7 +164,7 @@ def _numbers(values: Mapping[str, Any], names: Sequence[str] = ()) -> dict[str, 
 
 
 def _number(value: Any) -> Any:
-    """A whole number or a truth value stays what it is."""
+    """Return a finite number unchanged: integers and booleans keep their type."""
     if not isinstance(value, int | float) or not math.isfinite(value):
         raise ValueError(f"{value!r} is not a number")
     return value

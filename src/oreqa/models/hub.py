@@ -1,7 +1,7 @@
-"""Models of the Hugging Face Hub: their names, which of their files oreqa reads, and how these are downloaded.
+"""Models of the Hugging Face Hub: their names, the files that oreqa reads, and how these are downloaded.
 
-huggingface_hub is imported when a model is sought there. It obeys HF_HOME, HF_ENDPOINT, HF_TOKEN, HF_HUB_OFFLINE and the
-proxies of the environment.
+huggingface_hub is imported on first use. It obeys HF_HOME, HF_ENDPOINT, HF_TOKEN, HF_HUB_OFFLINE and the proxy settings of
+the environment.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from oreqa.models.settings import GRAPHS, PICKLED, SHARDS, TOKENIZERS, is_built
 from oreqa.progress import Advance, Progress, no_progress, show
 
 REPOSITORIES = {LARGE_ENCODER: f"sentence-transformers/{LARGE_ENCODER}"}
-"""Names without an owner: models that ``oreqa models get`` fetches, and their repositories."""
+"""Models without an owner in their names that ``oreqa models get`` downloads, and their repositories."""
 
 WEIGHTS_SHA256 = {REPOSITORIES[LARGE_ENCODER]: "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658"}
 """The SHA-256 of model.safetensors in repositories that oreqa knows."""
@@ -40,7 +40,7 @@ _WITH_WEIGHTS = re.compile(r"\w*(?:Transformer|StaticEmbedding|Dense|AttentionPo
 
 
 class HubUnreachableError(ModelError):
-    """A model does not lie here, and there is no network to download it by."""
+    """A model is not on this machine, and there is no network to download it."""
 
 
 _OWNERS = (
@@ -54,11 +54,11 @@ _OWNERS = (
     ("intfloat", r"(?:multilingual-)?e5-(?:small|base|large)(?:-v2)?"),
     ("BAAI", r"bge-(?:small|base|large)-(?:en|zh)(?:-v1\.5)?"),
 )
-"""Owners on the Hub of models that other programs, and people, name without one."""
+"""Owners of well-known models on the Hub that programs and people name without one."""
 
 
 def with_owner(name: str) -> str | None:
-    """The Hub's name of a well-known model that is named without its owner; None for any other name.
+    """Return the full Hub name of a well-known model named without its owner; None for any other name.
 
     Examples:
         >>> with_owner("distilbert-base-cased-distilled-squad")
@@ -70,7 +70,7 @@ def with_owner(name: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class HubName:
-    """A repository and the branch, tag or commit in it that a name asks for; None for the newest commit."""
+    """A repository and the branch, tag or commit that a name asks for; None for the newest commit."""
 
     repo: str
     revision: str | None = None
@@ -80,7 +80,7 @@ class HubName:
 
 
 def parse_hub_name(name: str) -> HubName | None:
-    """Return what ``owner/name`` or ``owner/name@revision`` asks for; None for what is no name of the Hub."""
+    """Parse ``owner/name`` or ``owner/name@revision``; return None if it is no name on the Hub."""
     match = _NAME.fullmatch(name)
     if match is None or ".." in name or "--" in match["repo"]:
         return None
@@ -88,15 +88,17 @@ def parse_hub_name(name: str) -> HubName | None:
 
 
 def hub_cache(repo: str = "*") -> Path:
-    """The folder of a repository in the hub's cache."""
+    """Return the folder of a repository in the Hub's cache."""
     from huggingface_hub import constants
 
     return Path(constants.HF_HUB_CACHE) / f"models--{repo.replace('/', '--')}"
 
 
 def read_modules(folder: Path) -> list[tuple[str, str]]:
-    """The class and the folder of each of the modules in modules.json, none if it cannot be read; the folder ends in "/",
-    and is "" for the model's own."""
+    """Return the class and the folder of each module in modules.json; empty if it cannot be read.
+
+    The folder ends in "/", and is "" for the model's own.
+    """
     try:
         rows = json.loads((folder / "modules.json").read_bytes())
         return [(row["type"].rpartition(".")[2], _prefix(row["path"])) for row in rows]
@@ -111,11 +113,11 @@ def _prefix(path: str) -> str:
 def needed_files(
     name: str, files: Iterable[str], config: Mapping[str, Any], modules: Sequence[tuple[str, str]] = ()
 ) -> list[str]:
-    """Return those of a repository's files that oreqa reads: settings, tokenizer, and weights or a graph.
+    """Return the files of a repository that oreqa reads: settings, tokenizer, and weights or a graph.
 
-    ``modules`` are those of ``read_modules``. A graph, of OpenVINO or ONNX, is taken in the place of the main model's
-    weights where oreqa does not build the architecture in ``config`` (config.json), or where there are no weights. Raises
-    ModelError, which names what is refused, if the main model or a module with weights has neither, or without a tokenizer.
+    ``modules`` are those of ``read_modules``. A graph (OpenVINO or ONNX) replaces the main model's weights if oreqa does
+    not build the architecture in ``config`` (config.json), or if there are no weights. Raises ModelError, naming what is
+    refused, if the main model or a module with weights has neither, or if there is no tokenizer.
     """
     names = sorted(files)
     settings = [file for file in names if _SETTINGS.fullmatch(file) and not _UNREAD.fullmatch(file)]
@@ -148,7 +150,7 @@ def needed_files(
 
 
 def _folders_with_weights(names: Sequence[str], modules: Sequence[tuple[str, str]]) -> list[str]:
-    """The folder of the main model, or of sentence-transformers' Router those of its routes, then those of other modules."""
+    """Return the folder of the main model, or those of a Router's routes, followed by those of other modules."""
     later = [folder for kind, folder in modules[1:] if _WITH_WEIGHTS.fullmatch(kind)]
     if not modules or modules[0][0] not in ("Router", "Asym"):
         return [modules[0][1] if modules else "", *later]
@@ -157,7 +159,7 @@ def _folders_with_weights(names: Sequence[str], modules: Sequence[tuple[str, str
 
 
 def _weights_in(folder: str, names: Sequence[str]) -> list[str]:
-    """The weights of a folder: one file, or all shards that its index names."""
+    """Return the weight files of a folder: one file, or all shards in its index."""
     if whole := [folder + file for file in ("model.safetensors", "difference.safetensors") if folder + file in names]:
         return whole
     shards = [file for file in names if file.startswith(folder) and _SHARD.fullmatch(file.removeprefix(folder))]
@@ -165,11 +167,11 @@ def _weights_in(folder: str, names: Sequence[str]) -> list[str]:
 
 
 def download(name: HubName, progress: Progress | None = None) -> Path:
-    """Download a model into the hub's cache. Returns its folder; what lies there already is not downloaded again.
+    """Download a model into the Hub's cache unless it is there. Returns its folder.
 
-    Without ``progress``, the library shows its own. Raises HubUnreachableError without a network, ModelError
-    if there is no such model or revision, if access needs a token, if oreqa cannot use the model, or if its weights are not
-    what they should be.
+    Without ``progress``, the library shows its own. Raises HubUnreachableError without a network, ModelError if there is
+    no such model or revision, if access needs a token, if oreqa cannot use the model, or if its weights have the wrong
+    checksum.
     """
     with _errors_in_one_line(name):
         from huggingface_hub import HfApi, hf_hub_download, snapshot_download
@@ -190,7 +192,7 @@ def download(name: HubName, progress: Progress | None = None) -> Path:
             snapshot_download(
                 name.repo, revision=name.revision, allow_patterns=[glob.escape(file) for file in small], tqdm_class=bar
             )
-            for file in sorted(set(names) - set(small)):  # not by its threads, which Ctrl-C would wait for
+            for file in sorted(set(names) - set(small)):  # not in the library's threads, which Ctrl-C would wait for
                 hf_hub_download(name.repo, file, revision=info.sha, tqdm_class=bar if progress else None)
         for file in missing.keys() & digests.keys():
             _check_digest(name, folder / file, digests[file])
@@ -198,7 +200,7 @@ def download(name: HubName, progress: Progress | None = None) -> Path:
 
 
 def _check_digest(name: HubName, path: Path, digest: str) -> None:
-    """Raise ModelError, and remove the file, if it is not what the Hub said that it would be."""
+    """Raise ModelError, and remove the file, if it does not have the checksum announced by the Hub."""
     with path.open("rb") as stream:
         actual = hashlib.file_digest(stream, "sha256").hexdigest()
     if actual != digest:
@@ -208,7 +210,7 @@ def _check_digest(name: HubName, path: Path, digest: str) -> None:
 
 
 def _bar_that_calls(advance: Advance) -> Any:
-    """A progress bar for the library that shows nothing and calls ``advance`` with megabytes of one file after another."""
+    """Return a silent progress bar for the library that reports the megabytes of consecutive files to ``advance``."""
     from huggingface_hub.utils.tqdm import tqdm
 
     total = 0

@@ -1,4 +1,4 @@
-"""What lies here: each model with its kind, architecture, size and licence, and whether oreqa can load it."""
+"""Lists the models on this machine: kind, architecture, size and licence, and whether oreqa can load each."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from oreqa.models.settings import MODEL2VEC, graph_files, is_built, is_seq2seq
 from oreqa.models.stored import cached_models, stored_models
 
 Location = Literal["pack", "store", "hub"]
-"""Where a model lies: in a Python package, in oreqa's store, or in the hub's cache."""
+"""Where a model is: in a Python package, in oreqa's store, or in the Hub's cache."""
 
 _READ: dict[str, Callable[[Path], ModelFolder]] = {
     ENCODER: read_encoder_folder,
@@ -53,10 +53,10 @@ _LICENCE = re.compile(r"^license:\s*[\"']?([\w.-]+)", re.MULTILINE)
 class ModelInfo:
     """A model on this machine.
 
-    ``architecture`` is its config.json's ``model_type``, ``bytes`` the size of its files. ``fitted_with`` is
-    the encoder with whose search its weights and calibration were fitted: its name if it was loaded here, or has weights of
-    its own, else its fingerprint; empty without them. ``problem`` says why it cannot be loaded; it is empty if it can. Of
-    encoders ``dimensions`` are those of the vectors, and ``prompts`` what stands before questions and passages.
+    ``architecture`` is its config.json's ``model_type``, ``bytes`` the size of its files. ``fitted_with`` is the encoder
+    with whose search its weights and calibration were fitted: its name if it was loaded here or has fitted weights, else its
+    fingerprint; empty if there are none. ``problem`` says why it cannot be loaded; empty if it can. ``dimensions`` (of the
+    vectors) and ``prompts`` are those of encoders.
     """
 
     name: str
@@ -73,10 +73,10 @@ class ModelInfo:
 
 
 def list_models() -> list[ModelInfo]:
-    """Return the models that lie here: packaged ones, and those of the store and of the hub's cache. None is hashed."""
+    """Return the models on this machine: packaged ones, those of the store and of the Hub's cache. None is hashed."""
     models = [describe_model(*place) for place in _places()]
     usable_encoders = [model for model in models if model.kind == ENCODER and not model.problem]
-    # What was fitted for an encoder itself names its fingerprint, as the cache does once it was loaded.
+    # A model fitted for an encoder records its fingerprint, as the cache does once it was loaded.
     encoders = {recorded_fingerprint(model.path) or model.fitted_with: model.name for model in usable_encoders}
     encoders.pop("", None)
     return [replace(model, fitted_with=encoders.get(model.fitted_with, model.fitted_with)) for model in models]
@@ -95,7 +95,7 @@ def _places() -> Iterator[tuple[str, Location, Path]]:
 
 
 def describe_model(name: str, place: Location, path: Path) -> ModelInfo:
-    """Describe the model in a folder, whether or not it can be loaded; ``fitted_with`` is a fingerprint."""
+    """Describe the model in a folder, loadable or not; ``fitted_with`` is a fingerprint."""
     kind, architecture, licence, fitted_with, problem = ENCODER, "", "", "", ""
     dimensions: int | None = None
     prompts: Prompts | None = None
@@ -119,7 +119,7 @@ def describe_model(name: str, place: Location, path: Path) -> ModelInfo:
 
 
 def _kind(path: Path) -> str:
-    """The kind that a folder says, or its class; without either it is taken for an encoder."""
+    """Return the kind in a folder's settings, or that of its class; encoder by default."""
     if not (path / "config.json").is_file():
         return ENCODER
     try:
@@ -129,7 +129,7 @@ def _kind(path: Path) -> str:
 
 
 def _need_here(base: str) -> None:
-    """Raise ModelError unless the model from which another's difference is stored lies here, or which has its tokenizer."""
+    """Raise ModelError unless the base model, which a difference or its tokenizer needs, is on this machine."""
     try:
         find_model(base, download=False)
     except ModelError:
@@ -137,7 +137,7 @@ def _need_here(base: str) -> None:
 
 
 def _check_architecture(path: Path, config: Mapping[str, Any], kind: str) -> None:
-    """Raise ModelError for an architecture that neither is built here, nor has a graph, nor can be converted."""
+    """Raise ModelError for an architecture that is not built here, has no graph, and cannot be converted."""
     if not config or config.get("model_type") == MODEL2VEC or is_seq2seq(config) or graph_files(path, config):
         return
     if not is_built(config):
@@ -151,7 +151,7 @@ def _check_architecture(path: Path, config: Mapping[str, Any], kind: str) -> Non
 
 
 def _licence(path: Path) -> str:
-    """The licence that a model's card states in its first lines; empty if it does not."""
+    """Return the licence in the front matter of a model's card; empty if there is none."""
     card = path / "README.md"
     head = card.read_text(encoding="utf-8", errors="replace").partition("\n---")[0] if card.is_file() else ""
     match = _LICENCE.search(head)

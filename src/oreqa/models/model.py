@@ -1,4 +1,4 @@
-"""The base of all loaded models: opened by a name or folder, run on a device, told apart by a fingerprint."""
+"""The base of all loaded models: opened by name or folder, run on a device, identified by a fingerprint."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ Item = TypeVar("Item")
 class LoadedModel(OfOneProcess, Generic[Folder]):
     """A model in memory. Threads may share it, processes may not.
 
-    ``folder`` has its settings. ``fingerprint`` is a hash of all files that decide its output: models with the same
-    fingerprint give the same output in the same precision. It is empty for a model in training. ``inputs`` builds what
-    ``session`` runs on.
+    ``folder`` has its settings. ``fingerprint`` is a hash of all files that determine its output: equal fingerprints
+    give equal output in the same precision. It is empty for a model in training. ``inputs`` builds the inputs of
+    ``session``.
     """
 
     family: ClassVar[str]
@@ -35,23 +35,23 @@ class LoadedModel(OfOneProcess, Generic[Folder]):
     fingerprint: str
 
     def __init__(self, name: str | Path, *, device: str = "cpu", precision: str | None = None) -> None:
-        """Load a model by name or folder; one of the Hugging Face Hub, ``owner/name``, is downloaded if it is not here.
+        """Load a model by name or folder; a Hugging Face Hub model, ``owner/name``, is downloaded if it is not present.
 
-        ``device`` is ``cpu`` (OpenVINO) or ``cuda`` (torch; needs the train extra). ``precision`` is one of f32, bf16, i8
-        and auto, the first of bf16, i8 and f32 that the processor offers; left out, it is $OREQA_PRECISION, else auto. An
-        encoder computes in f32 where others take i8. Raises ModelError for a folder that is missing, damaged or of another
-        kind, InputError for a device or a precision that is not offered.
+        ``device`` is ``cpu`` (OpenVINO) or ``cuda`` (torch; needs the train extra). ``precision`` is f32, bf16, i8 or
+        auto, which is the first of bf16, i8 and f32 that the processor supports; the default is $OREQA_PRECISION, else
+        auto. Encoders use f32 instead of i8. Raises ModelError for a folder that is missing, damaged or of another kind,
+        InputError for a device or a precision that is not available.
         """
         self._load(self._read_folder(find_model(name)), device, precision)
 
     @classmethod
     def load(cls, *name: str | Path, **options: Any) -> Self:
-        """The same as the class called with these arguments."""
+        """Load a model, like calling the class with these arguments."""
         return cls(*name, **options)
 
     @classmethod
     def of(cls, folder: Folder, session: Any) -> Self:
-        """A model that a ``session`` runs, for example in the middle of a training."""
+        """Return a model run by a ``session``, for example during training."""
         model = cls.__new__(cls)
         model._begin(folder, session, "")
         return model
@@ -62,7 +62,7 @@ class LoadedModel(OfOneProcess, Generic[Folder]):
 
     @staticmethod
     def _read_folder(path: Path) -> Folder:
-        """The settings of the family's folder. Raises ModelError if they are damaged, or another family's."""
+        """Read the family's folder. Raises ModelError if its settings are damaged or another family's."""
         raise NotImplementedError
 
     def _load(self, folder: Folder, device: str, precision: str | None) -> None:
@@ -72,11 +72,11 @@ class LoadedModel(OfOneProcess, Generic[Folder]):
         self._begin(folder, load_session(self.family, folder, fingerprint, device, precision), fingerprint)
 
     def _begin(self, folder: Folder, session: Any, fingerprint: str) -> None:
-        """Take what was loaded; families add their inputs."""
+        """Store what was loaded; families add their inputs."""
         self.folder, self.session, self.fingerprint = folder, session, fingerprint
 
     def _shown(self) -> dict[str, Any]:
-        """Settings that the representation shows."""
+        """Return the settings shown by ``repr``."""
         return {}
 
     def _run(self, windows: Sequence[Window]) -> Iterator[tuple[int, list[NDArray[Any]]]]:
@@ -94,10 +94,10 @@ class LoadedModel(OfOneProcess, Generic[Folder]):
 def questions_with_lists(
     questions: str | Iterable[str], groups: object, names: str, kinds: str, convert: Callable[[object], Item]
 ) -> tuple[list[str], list[list[Item]]]:
-    """Questions, and a list of items for each: one question takes a list, and a list of questions a list of lists.
+    """Return questions and a list of items for each: one question takes a list, a list of questions a list of lists.
 
-    ``names`` and ``kinds`` name the items and what each may be, for error messages. Raises InputError for anything else, and
-    for a question that is empty or too long.
+    ``names`` and ``kinds`` describe the items and their types in error messages. Raises InputError for anything else,
+    and for an empty or too long question.
     """
     texts = question_list(questions)
     if isinstance(questions, str):
@@ -115,10 +115,10 @@ def questions_with_lists(
 
 
 def load_session(family: str, folder: ModelFolder, fingerprint: str, device: str, precision: str | None) -> Any:
-    """Load a model of ``family``: with OpenVINO on ``cpu``, with torch on ``cuda``. Returns its ``Session``.
+    """Load a model of ``family`` as a ``Session``: with OpenVINO on ``cpu``, with torch on ``cuda``.
 
-    Raises InputError for another device or a precision that the device does not have, ModelError if weights are missing or
-    do not fit.
+    Raises InputError for another device or a precision that it does not support, ModelError if weights are missing or do
+    not fit.
     """
     if device not in DEVICES:
         raise InputError(f"there is no device {device!r}: choose cpu or cuda")

@@ -1,4 +1,4 @@
-"""Names of models: the folder of a name, and the settings of a folder."""
+"""Names of models: finds the folder of a name, and reads the settings of a folder."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _ARCHITECTURES = {
     "ForMaskedLM": ENCODER,
     "Model": ENCODER,
 }
-"""The kind of a folder without ``kind``, by how the class in its ``architectures`` ends: the first that fits."""
+"""The kind of a folder without ``kind``, by the first suffix that matches the class in its ``architectures``."""
 
 _OPTIONS = {
     ENCODER: "--model",
@@ -54,28 +54,28 @@ _OPTIONS = {
     GENERATOR: "--generator",
     EXTRACTOR: "--extractor",
 }
-"""The options of the command line that take each kind."""
+"""The command-line options that take each kind."""
 
 CROSS = "cross"
-"""The folder, in an encoder's, of the cross-encoder that taught it. It does not affect the model's output either."""
+"""The subfolder of an encoder with the cross-encoder that taught it. It does not affect the model's output."""
 
 FITTED = "fitted.json"
 """The file with the weights and calibration fitted for a model. It does not affect the model's output."""
 
 
 def find_model(name: str | Path, *, download: bool = True) -> Path:
-    """Return the folder of a model, which is named by its path, by the name of a packaged model, or by its name on the Hub.
+    """Return the folder of a model named by path, by the name of a packaged model, or by its name on the Hub.
 
     A folder in the working directory takes precedence over a packaged model of the same name only if it contains a
-    config.json. A model of the Hub, ``owner/name`` or ``owner/name@revision``, is taken from the hub's cache, or else
-    downloaded unless ``download`` is False. Raises ModelError if there is no such model, or only an unfinished one.
+    config.json. A Hub model, ``owner/name`` or ``owner/name@revision``, is taken from the Hub's cache, or else downloaded
+    unless ``download`` is False. Raises ModelError if there is no such model, or only an unfinished one.
     """
     if not isinstance(name, str | Path):
         raise ModelError(f"a model is named by a string or a path, not by {kind_of(name)}")
     # os.path, not Path: these raise nothing, whatever the name.
     path = Path(os.path.expanduser(name))  # noqa: PTH111
     is_folder, holds_model = os.path.isdir(path), os.path.isfile(path / "config.json")  # noqa: PTH112, PTH113
-    # The Hub's name of the base encoder is what users of sentence-transformers write.
+    # Users of sentence-transformers write the Hub's name of the base encoder.
     packaged = _PACKAGED.get(str(name).lower().removeprefix("sentence-transformers/"))
     if name and (holds_model or (is_folder and packaged is None)):
         if not holds_model and (path / "checkpoints").is_dir():
@@ -96,7 +96,7 @@ def find_model(name: str | Path, *, download: bool = True) -> Path:
 
 
 def shown_name(path: Path) -> str:
-    """The name of a packaged model's folder or of one in the hub's cache, or the last part of another's path."""
+    """Return the name of a packaged or cached model's folder, or the last component of another path."""
     from oreqa.models.stored import name_of_snapshot
 
     names = (name for name, folder in _PACKAGED.items() if path == folder)
@@ -104,14 +104,14 @@ def shown_name(path: Path) -> str:
 
 
 def kind_of_model(config: Mapping[str, Any]) -> str | None:
-    """The kind that a folder's settings say, or the class of transformers in them; None if neither does."""
+    """Return the kind in a folder's settings, or that of its transformers class; None without either."""
     architectures = ", ".join(config.get("architectures") or ())
     by_class = (kind for ending, kind in _ARCHITECTURES.items() if architectures.endswith(ending))
     return (config.get("oreqa") or {}).get("kind") or next(by_class, None)
 
 
 def check_kind(path: Path, config: Mapping[str, Any], *kinds: str) -> str:
-    """Return the kind of model in a folder. Raises ModelError, which says what it is, if it is none of ``kinds``."""
+    """Return the kind of model in a folder. Raises ModelError, naming the kind, if it is none of ``kinds``."""
     kind, architectures = kind_of_model(config), ", ".join(config.get("architectures") or ())
     if kind not in kinds:
         actual = with_article(str(kind)) if kind else f"a model of class {architectures or '(none)'}"
@@ -125,9 +125,9 @@ def check_kind(path: Path, config: Mapping[str, Any], *kinds: str) -> str:
 
 
 def check_encoder(path: Path, config: Mapping[str, Any], has_modules: bool) -> None:
-    """Raise ModelError, which says what it is, for a folder with another kind of model.
+    """Raise ModelError, naming the kind, for a folder with another kind of model.
 
-    One that ``has_modules`` of sentence-transformers is an encoder, whichever class of transformers saved its weights.
+    A folder that ``has_modules`` of sentence-transformers is an encoder, whichever transformers class saved its weights.
     """
     says_so = "kind" in (config.get("oreqa") or {})
     if kind_of_model(config) is not None and (says_so or not has_modules):
@@ -135,7 +135,7 @@ def check_encoder(path: Path, config: Mapping[str, Any], has_modules: bool) -> N
 
 
 def read_json_file(path: Path) -> Any:
-    """Read a JSON file. Raises ModelError if it is missing, not valid JSON, or not as it was written."""
+    """Read a JSON file. Raises ModelError if it is missing, invalid, or fails its checksum."""
     check_file(path)
     try:
         return json.loads(path.read_text(encoding="utf-8"))
@@ -163,8 +163,8 @@ def read_config(path: Path) -> dict[str, Any]:
 class ModelFolder:
     """The settings of a model's folder; the weights are not loaded.
 
-    ``config`` is what config.json holds, ``tokenizer`` what ``find_tokenizer`` returns, and ``max_tokens`` the longest input
-    with special tokens.
+    ``config`` is the content of config.json, ``tokenizer`` the result of ``find_tokenizer``, and ``max_tokens`` the
+    longest input including special tokens.
     """
 
     path: Path
@@ -174,13 +174,13 @@ class ModelFolder:
 
     @property
     def needs_torch(self) -> bool:
-        """Whether the model runs on torch alone."""
+        """Whether the model runs only on torch."""
         return False
 
 
 @dataclass(frozen=True, slots=True)
 class FolderSettings:
-    """The settings of a model's folder: ``config`` is its config.json, ``oreqa`` what stands there under that key."""
+    """The settings of a model's folder: ``config`` is its config.json, ``oreqa`` the value of that key in it."""
 
     path: Path
     kind: str
@@ -188,21 +188,21 @@ class FolderSettings:
     oreqa: dict[str, Any]
 
     def number(self, name: str, default: int, minimum: int = 0) -> int:
-        """A whole number of ours. Raises ModelError for anything else, and for less than ``minimum``."""
+        """Return an integer setting of ours. Raises ModelError for anything else, and for less than ``minimum``."""
         return whole_number(self.oreqa, name, self.path, default, minimum)
 
     def positions(self, minimum: int = MIN_TOKENS) -> int:
-        """As ``input_positions``."""
+        """Return ``input_positions`` of the folder."""
         return input_positions(self.config, self.path, minimum)
 
     def folder(self, max_tokens: int) -> dict[str, Any]:
-        """The fields of ModelFolder; ``max_tokens`` is the default of the longest input."""
+        """Return the fields of ModelFolder; ``max_tokens`` is the default of the longest input."""
         limit = min(self.number("max_tokens", max_tokens, MIN_TOKENS), self.positions())
         return {"path": self.path, "config": self.config, "tokenizer": find_tokenizer(self.path), "max_tokens": limit}
 
 
 def folder_settings(path: Path, *kinds: str) -> FolderSettings:
-    """Read a folder's settings. Raises ModelError if they are damaged, or those of a model of none of the ``kinds``."""
+    """Read a folder's settings. Raises ModelError if they are damaged, or of a model of none of the ``kinds``."""
     config = read_config(path)
     return FolderSettings(path, check_kind(path, config, *kinds), config, config.get("oreqa") or {})
 
@@ -231,7 +231,7 @@ def load_tensors(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def _array(dtype: str, shape: list[int], data: bytes) -> NDArray[Any]:
-    """A tensor of its bytes."""
+    """Return a tensor from its bytes."""
     if dtype == "BF16":  # the upper half of a float32
         return (np.frombuffer(data, np.uint16).astype(np.uint32) << 16).view(np.float32).reshape(shape)
     kind, size = {"F": "f", "I": "i", "U": "u"}[dtype[0]], int(dtype[1:]) // 8
@@ -239,8 +239,10 @@ def _array(dtype: str, shape: list[int], data: bytes) -> NDArray[Any]:
 
 
 def find_tokenizer(path: Path) -> Path:
-    """Return the path of the folder's tokenizer, or of its base model's: tokenizer.json, or the vocabulary that takes its
-    place in older folders. Raises ModelError if there is none."""
+    """Return the path of the folder's tokenizer, or of its base model's: tokenizer.json, or a vocabulary in older folders.
+
+    Raises ModelError if there is none.
+    """
     for name in TOKENIZERS:
         if (path / name).is_file():
             check_file(path / name)
@@ -251,28 +253,28 @@ def find_tokenizer(path: Path) -> Path:
 
 
 def tokenizer_limit(path: Path, default: int) -> int:
-    """The longest input by the tokenizer's settings, which sentence-transformers obeys; ``default`` if they set no limit."""
+    """Return the longest input in the tokenizer's settings, as sentence-transformers uses it; else ``default``."""
     file = path / "tokenizer_config.json"
     longest = read_json_file(file).get("model_max_length") if file.is_file() else None
     return int(longest) if isinstance(longest, int | float) and longest >= MIN_TOKENS else default
 
 
 def difference_base(path: Path) -> Path | None:
-    """The folder of the model from which the one in ``path`` is stored as a difference; None if it is whole."""
+    """Return the base folder of the model in ``path`` if it is stored as a difference; None if it is whole."""
     config = read_config(path) if (path / "config.json").is_file() else {}
     base = (config.get("oreqa") or {}).get("difference_from")
     return _find_base(str(base)) if base else None
 
 
 def _find_base(name: str) -> Path:
-    """The folder of the model that another one names as its base: a packaged one, whatever lies in the working directory."""
+    """Return the folder of a base model: a packaged one takes precedence over the working directory."""
     return _PACKAGED.get(name) or find_model(name)
 
 
 def model_fingerprint(path: Path) -> str:
     """Return a SHA-256 (hexadecimal) of all files that affect a model's output: weights or graph, tokenizer and settings.
 
-    Those of the base of a model that is stored as a difference are among them.
+    For a model stored as a difference, the base's files are included.
     """
     digest = hashlib.sha256()
     if base := difference_base(path):

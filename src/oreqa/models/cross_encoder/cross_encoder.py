@@ -1,4 +1,4 @@
-"""Scoring candidate answers with the question and the candidate in one input."""
+"""Scores candidate answers with the question and the candidate in one input."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from oreqa.models.names import CLASSIFIER, RERANKER, find_model
 from oreqa.progress import Progress, no_progress, show
 
 _CHUNK = 64
-"""Questions scored together: enough to sort candidates by length, and few enough to keep their tokens in memory."""
+"""Questions scored together: enough to sort candidates by length, few enough to keep their tokens in memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class RankedDocument:
-    """A document that was ranked: its number in the list, from 0, its text, and its score."""
+    """A ranked document: its number in the list, from 0, its text, and its score."""
 
     number: int
     text: str
@@ -34,7 +34,7 @@ class RankedDocument:
 
 
 class CrossEncoder(LoadedModel[CrossEncoderFolder]):
-    """A loaded cross-encoder. Its folder says what its score means and how it is shown a candidate.
+    """A loaded cross-encoder. Its folder says what its score means and how candidates are presented.
 
     A ``classifier``'s score is the log-odds that the candidate answers the question (Yang et al. 2021, section 4.1); a
     ``reranker``'s compares spans of one question (RECONSIDER, Iyer et al. 2021, Eq. 1). Threads may share it.
@@ -58,11 +58,11 @@ class CrossEncoder(LoadedModel[CrossEncoderFolder]):
         precision: str | None = None,
         kind: str | None = None,
     ) -> None:
-        """Load a model by name or folder; sentence-transformers' CrossEncoders of one output, or two, load as they are.
+        """Load a model by name or folder; sentence-transformers' CrossEncoders with one or two outputs load unchanged.
 
-        Without a name it is the classifier that comes with oreqa, the only cross-encoder that does. ``device`` and
-        ``precision`` as in ``LoadedModel``. Raises ModelError for a folder that is missing, damaged or not of the ``kind``
-        (classifier or reranker), InputError for a device or a precision that is not offered.
+        The default is the classifier that comes with oreqa, its only packaged cross-encoder. ``device`` and
+        ``precision`` are as in ``LoadedModel``. Raises ModelError for a folder that is missing, damaged or not of the
+        ``kind`` (classifier or reranker), InputError for a device or a precision that is not available.
         """
         if kind is not None:
             choice(kind, (CLASSIFIER, RERANKER), "kind of cross-encoder")
@@ -98,11 +98,11 @@ class CrossEncoder(LoadedModel[CrossEncoderFolder]):
         *,
         progress: Progress = no_progress,
     ) -> Floats | list[Floats]:
-        """The score of each candidate of a question, ``[candidates]``; of a list of questions, a list of such arrays.
+        """Return the score of each candidate of a question, ``[candidates]``; for a list of questions, a list of arrays.
 
-        One question takes a list of candidates, and a list of questions a list of such lists. A candidate is a sentence by
-        itself, or a ``Candidate`` that holds the passage around it. ``progress`` shows how many questions are done.
-        Raises InputError for anything else.
+        One question takes a list of candidates, a list of questions a list of lists. A candidate is a sentence, or a
+        ``Candidate`` with the passage around it. ``progress`` reports how many questions are done. Raises InputError for
+        anything else.
         """
         texts, lists = questions_with_lists(questions, candidates, "candidates", "sentences", _candidate)
         scores = [np.zeros(len(of_question), np.float32) for of_question in lists]
@@ -118,9 +118,9 @@ class CrossEncoder(LoadedModel[CrossEncoderFolder]):
         return scores[0] if isinstance(questions, str) else scores
 
     def rank(self, query: str, documents: Iterable[str | Candidate], k: int | None = None) -> list[RankedDocument]:
-        """The ``k`` documents with the highest scores, the best first; all if ``k`` is left out.
+        """Return the ``k`` documents with the highest scores, best first; all by default.
 
-        Raises InputError as ``score`` does, and for a query that is no string.
+        Raises InputError like ``score``, and for a query that is not a string.
         """
         if not isinstance(query, str):
             raise InputError(f"a query is a string, not {kind_of(query)}")

@@ -1,4 +1,4 @@
-"""Run the cross-encoder on the CPU with OpenVINO."""
+"""Runs the cross-encoder on the CPU with OpenVINO."""
 
 from __future__ import annotations
 

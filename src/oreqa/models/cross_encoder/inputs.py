@@ -1,7 +1,7 @@
 """Cross-encoders: the settings of their folders, and their inputs.
 
-An input is a question and a candidate answer, alone or in its passage. sentence-transformers' folders are read as it reads
-them, but for the activation of the score: ours is the logit, the log-odds that it is right.
+An input is a question and a candidate answer, alone or in its passage. sentence-transformers' folders are read like it
+reads them, except for the score's activation: ours is the logit, the log-odds that the candidate is right.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from oreqa.models.names import (
 )
 
 Marking = Literal["alone", "marked", "appended", "unmarked"]
-"""How a candidate is shown. ``alone``: without its passage. ``marked``: in its passage, between two unused vocabulary
-entries. ``appended``: before its passage, in the second segment. ``unmarked``: in its passage, without saying where."""
+"""How a candidate is presented. ``alone``: without its passage. ``marked``: in its passage, between two unused vocabulary
+entries. ``appended``: before its passage, in the second segment. ``unmarked``: in its passage, without its position."""
 
 MARKINGS: tuple[Marking, ...] = get_args(Marking)
 
 MARKS = (("[unused0]", "[unused1]"), ("madeupword0000", "madeupword0001"), ("<mask>", "<mask>"))
-"""The vocabulary entries before and after a marked candidate: BERT's, RoBERTa's, and XLM-R's, which has no unused ones."""
+"""The vocabulary entries around a marked candidate: BERT's, RoBERTa's, and those of XLM-R, which has no unused ones."""
 
 _YES = ("yes", "true", "relevant", "entailment")
-"""Names of the class that says yes."""
+"""Names of the positive class."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrossEncoderFolder(ModelFolder):
-    """The settings of a cross-encoder's folder, explained in ``CrossEncoderInputs``."""
+    """The settings of a cross-encoder's folder, documented in ``CrossEncoderInputs``."""
 
     kind: str
     marking: Marking
@@ -51,7 +51,7 @@ class CrossEncoderFolder(ModelFolder):
 
     @property
     def yes(self) -> int:
-        """Of two classes, the one that says yes: the second, unless their names say otherwise."""
+        """The positive one of two classes: the second, unless their names say otherwise."""
         return 0 if str((self.config.get("id2label") or {}).get("0")).lower() in _YES else 1
 
     def check_classes(self, classes: int) -> None:
@@ -81,7 +81,7 @@ def read_cross_encoder_folder(path: Path, kind: str | None = None) -> CrossEncod
 
 
 def _prompt(path: Path) -> str:
-    """What sentence-transformers puts before the question. Raises ModelError for modules that it would run and we do not."""
+    """Return sentence-transformers' question prompt. Raises ModelError for modules that it would run and we do not."""
     file = path / "config_sentence_transformers.json"
     settings = read_json_file(file) if file.is_file() else {}
     if settings.get("model_type") != "CrossEncoder":
@@ -93,9 +93,9 @@ def _prompt(path: Path) -> str:
 
 
 class CrossEncoderInputs(WindowInputs):
-    """Builds the windows of one cross-encoder, one per candidate, which is shown as ``marking`` says.
+    """Builds the windows of one cross-encoder, one per candidate, presented according to ``marking``.
 
-    ``prompt`` stands before every question.
+    ``prompt`` precedes every question.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class CrossEncoderInputs(WindowInputs):
         return [self.window(tokens[question], tokens[c.head], tokens[c.context], c.start, c.end) for question, c in pairs]
 
     def window(self, question: Tokens, title: Tokens | None, passage: Tokens, start: int, end: int) -> Window:
-        """Return the window for the characters ``start:end`` of a passage; a long passage is cut around them."""
+        """Return the window for the characters ``start:end`` of a passage; a long passage is truncated around them."""
         first, last = token_span(passage, start, end) or (0, -1)
         answer = list(passage.ids[first : last + 1])
         appended = []

@@ -1,6 +1,6 @@
 """The trainable cross-encoder: transformers' own class for sequence classification, of any architecture.
 
-sentence-transformers' CrossEncoder loads the folder that it saves.
+sentence-transformers' CrossEncoder loads the folder it saves.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from oreqa.models.weights import head_layer, load_weights, output_layer
 
 
 def new_cross_encoder(config: PreTrainedConfig) -> PreTrainedModel:
-    """A random cross-encoder of the architecture of ``config``, called with ``input_ids``, ``attention_mask`` and
-    ``token_type_ids`` ``[N, T]``. It returns scores ``[N]``: with two classes, no and yes, the log-odds of yes.
+    """Return a randomly initialised cross-encoder of the architecture of ``config``.
 
-    It has the architecture's own head; with ``pooler`` false in ``config.oreqa``, a linear layer on the hidden state of
-    [CLS] (RECONSIDER, Iyer et al. 2021, Eq. 1). Raises ModelError for an architecture that classifies nothing.
+    It is called with ``input_ids``, ``attention_mask`` and ``token_type_ids`` ``[N, T]`` and returns scores ``[N]``:
+    with two classes, no and yes, the log-odds of yes. It has the architecture's own head; with ``pooler`` false in
+    ``config.oreqa``, a linear layer on the hidden state of [CLS] (RECONSIDER, Iyer et al. 2021, Eq. 1). Raises
+    ModelError for an architecture without a classifier.
     """
     if not (getattr(config, "oreqa", None) or {}).get("pooler", True):
         return FirstTokenModel(config)
@@ -48,7 +49,7 @@ class FirstTokenModel(HeadedModel):
 
 @cache
 def _scoring(kind: type[PreTrainedModel]) -> type[PreTrainedModel]:
-    """A class of transformers that returns scores, under its own name, which stands in the config.json of what it saves."""
+    """Return a transformers class that returns scores and keeps its name, which its saved config.json contains."""
 
     class Scoring(kind):  # type: ignore[misc]
         def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Texts to vectors: the folders of sentence-transformers and model2vec, on the CPU (OpenVINO) or on a GPU (torch)."""
+"""Encodes texts as vectors: folders of sentence-transformers and model2vec, on the CPU (OpenVINO) or a GPU (torch)."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from oreqa.progress import Progress, no_progress, show
 class Encoder(LoadedModel[EncoderFolder]):
     """A loaded encoder.
 
-    ``dim`` is the width of its vectors, ``max_tokens`` its longest passage without special tokens and prompt. Threads may
-    share it. A folder of two encoders has one for questions (``encode``) and one for passages (``encode_document``);
-    ``max_tokens`` is then the passages'. Of a model trained for it, ``truncate_dim`` keeps the leading dimensions alone.
-    ``prompts`` are what begins every question and every passage.
+    ``dim`` is the width of its vectors, ``max_tokens`` its longest passage without special tokens and prompt. Threads
+    may share it. A folder of two encoders has one for questions (``encode``) and one for passages (``encode_document``);
+    ``max_tokens`` is then that of passages. ``truncate_dim`` keeps only the leading dimensions, for a model trained for
+    that. ``prompts`` precede every question and every passage.
 
     Examples:
         >>> encoder = Encoder("all-minilm-l6-v2")
@@ -48,16 +48,20 @@ class Encoder(LoadedModel[EncoderFolder]):
         precision: str | None = None,
         truncate_dim: int | None = None,
     ) -> None:
-        """As ``LoadedModel``; without a name, the encoder of new indexes. Raises InputError for a ``truncate_dim`` that
-        the vectors do not have."""
+        """Load an encoder, like ``LoadedModel``; the default is the encoder of new indexes.
+
+        Raises InputError for a ``truncate_dim`` that exceeds the vectors.
+        """
         self._load(self._read_folder(find_model(name)).cut_to(truncate_dim), device, precision)
 
     @classmethod
     def of(
         cls, folder: EncoderFolder, session: Session, question_session: Session | None = None, dim: int | None = None
     ) -> Encoder:
-        """An encoder that sessions run; ``question_session`` is for questions alone, ``dim`` the width of the vectors, if
-        it is not the folder's."""
+        """Return an encoder run by sessions; ``question_session`` is for questions, if separate.
+
+        ``dim`` is the width of the vectors, if it is not the folder's.
+        """
         encoder = super().of(folder, session)
         encoder.dim, encoder._question_session = dim or encoder.dim, question_session or session
         return encoder
@@ -79,18 +83,18 @@ class Encoder(LoadedModel[EncoderFolder]):
         return {"dim": self.dim, "max_tokens": self.max_tokens}
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text, special ones left out."""
+        """Return the number of tokens of each text, without special ones."""
         return self.inputs.count_tokens(texts)
 
     def knows_word(self, word: str) -> bool:
-        """Whether its tokenizer has a token for the whole of a word, as it has for common words that are spelt well."""
+        """Return whether its tokenizer has a single token for a word, as for common, correctly spelled words."""
         return self.inputs.tokenizer.token_to_id(word) is not None
 
     def encode(self, texts: str | Iterable[str], *, progress: Progress = no_progress) -> Floats:
-        """The vector of a question (or of any whole text), ``[dim]``; of a list of them, ``[texts, dim]``.
+        """Return the vector of a question (or any whole text), ``[dim]``; for a list, ``[texts, dim]``.
 
-        Texts that are longer than the model takes are cut. ``progress`` shows how many texts are done.
-        Raises InputError for anything but a string or a list of strings.
+        Texts longer than the model's limit are truncated. ``progress`` reports how many texts are done. Raises
+        InputError for anything but a string or a list of strings.
         """
         inputs = self._question_inputs.questions(text_list(texts, "texts"))
         out = np.zeros((len(inputs), self.dim), np.float32)
@@ -102,9 +106,9 @@ class Encoder(LoadedModel[EncoderFolder]):
         return out[0] if isinstance(texts, str) else out
 
     def encode_document(self, texts: str | Iterable[str], *, progress: Progress = no_progress) -> Floats:
-        """The vector of a passage, ``[dim]``, to compare with a question's; of a list of them, ``[texts, dim]``.
+        """Return the vector of a passage, ``[dim]``, to compare with a question's; for a list, ``[texts, dim]``.
 
-        A text that is longer than the model takes is read in parts, whose mean is its vector. Raises InputError for
+        A text longer than the model's limit is read in parts, and its vector is their mean. Raises InputError for
         anything but a string or a list of strings.
 
         Examples:
@@ -123,9 +127,9 @@ class Encoder(LoadedModel[EncoderFolder]):
         *,
         progress: Progress = no_progress,
     ) -> list[Floats]:
-        """A passage's vector and its sentences', ``[1 + sentences, dim]`` for each; ``EncoderInputs.passages`` tells how.
+        """Return a passage's vector and its sentences', ``[1 + sentences, dim]`` for each; see ``EncoderInputs.passages``.
 
-        ``progress`` shows how many passages are done.
+        ``progress`` reports how many passages are done.
         """
         inputs = self.inputs.passages(passages)
         out = [np.zeros((1 + len(spans), self.dim), np.float32) for _, _, spans in passages]
@@ -149,7 +153,7 @@ class Encoder(LoadedModel[EncoderFolder]):
         return out
 
     def _cut(self, vectors: Floats) -> Floats:
-        """The dimensions that are kept, at unit length again if the model gives that."""
+        """Keep the leading dimensions, renormalised if the model normalises."""
         if vectors.shape[-1] == self.dim:
             return vectors
         return normalised(vectors[..., : self.dim]) if self.folder.normalise else vectors[..., : self.dim]

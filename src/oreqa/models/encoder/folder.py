@@ -1,8 +1,8 @@
-"""Read the settings of an encoder's folder: sentence-transformers' modules.json and the modules' own files.
+"""Reads the settings of an encoder's folder: sentence-transformers' modules.json and the modules' own files.
 
-A folder holds one encoder of questions and passages, or two of them behind sentence-transformers' Router: its route
-``query`` encodes questions, its route ``document`` passages. An encoder is a Transformer (or recurrent layers), or a table
-of one vector a token (``models.encoder.static``).
+A folder contains one encoder of questions and passages, or two behind sentence-transformers' Router: its route ``query``
+encodes questions, its route ``document`` passages. An encoder is a Transformer (or recurrent layers), or a table of one
+vector per token (``models.encoder.static``).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ vector is the mean of its tokens (Günther et al. 2024). ``cross_segment``: all 
 2021, section 4.2). ``none``: nothing."""
 
 ROUTER = "router_config.json"
-"""The file of sentence-transformers' Router, in a folder of two encoders."""
+"""sentence-transformers' Router file, in a folder of two encoders."""
 
 QUESTION_ROUTE, PASSAGE_ROUTE = "query", "document"
 """The Router's routes, which sentence-transformers' ``encode_query`` and ``encode_document`` take."""
@@ -61,7 +61,7 @@ Cell = Literal["rnn", "gru", "lstm"]
 """Kinds of recurrent layers."""
 
 NewEncoder = Literal["transformer", Cell]
-"""Kinds of encoders that a training begins at random, over a backbone's token embeddings."""
+"""Kinds of encoders that training initialises at random, over a backbone's token embeddings."""
 
 _Module = tuple[str, Path]
 """The class of a sentence-transformers module, with the Python module it comes from, and its folder."""
@@ -74,18 +74,18 @@ _LATER = "Pooling, AttentionPooling, Dense, Normalize"
 """Classes of the later modules."""
 
 _LIMITS = [f"sentence_{kind}_config.json" for kind in ("bert", "roberta", "distilbert", "camembert", "xlm-roberta")]
-"""Names that sentence-transformers has given to the settings of a Transformer module."""
+"""Names that sentence-transformers has used for the settings file of a Transformer module."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncoderFolder(ModelFolder):
     """The settings of a sentence-transformers folder.
 
-    ``path`` is the model's folder, ``transformer`` the one that holds the encoder's settings, weights and tokenizer: the
-    same, or one in it. ``context`` is what the encoder sees with a sentence, ``query_token_type`` the token type of a
-    question's tokens, ``max_tokens`` the longest input with special tokens. Vectors are of unit length with ``normalise``.
+    ``path`` is the model's folder, ``transformer`` the one with the encoder's settings, weights and tokenizer: the same,
+    or one in it. ``context`` is what the encoder sees with a sentence, ``query_token_type`` the token type of a question's
+    tokens, ``max_tokens`` the longest input with special tokens. With ``normalise``, vectors have unit length.
 
-    Of two encoders these are the passages' settings, and ``questions`` has those of the questions' encoder.
+    For two encoders, these are the passages' settings, and ``questions`` has those of the questions' encoder.
     """
 
     transformer: Path
@@ -98,13 +98,13 @@ class EncoderFolder(ModelFolder):
     lower_case: bool
     prompts: Prompts = field(default_factory=Prompts)
     pool_prompt: bool = True
-    """Whether a text's vector has the tokens of its prompt in it."""
+    """Whether pooling includes the tokens of a prompt."""
     truncate_dim: int | None = None
-    """Leading dimensions of the vectors that are kept, as the folder's files say."""
+    """Leading dimensions of the vectors to keep, from the folder's files."""
     asked_dim: int | None = None
-    """The same, as the caller says."""
+    """Leading dimensions to keep, from the caller."""
     static: bool = False
-    """Whether each token has one vector, whatever is around it."""
+    """Whether each token has one vector, independent of its context."""
     route: str = ""
     """Which of two encoders it is: QUESTION_ROUTE or PASSAGE_ROUTE."""
     questions: EncoderFolder | None = None
@@ -116,7 +116,7 @@ class EncoderFolder(ModelFolder):
 
     @property
     def is_difference(self) -> bool:
-        """Whether its weights are stored as their difference from those of another folder, whose tokenizer it has."""
+        """Whether its weights are stored as their difference from another folder's, whose tokenizer it uses."""
         return "difference_from" in (self.config.get("oreqa") or {})
 
     @property
@@ -125,12 +125,12 @@ class EncoderFolder(ModelFolder):
         return self.path if self.is_difference else self.transformer
 
     def load(self) -> Weights:
-        """The tensors of the transformer, named as ``load_weights`` does."""
+        """Load the transformer's tensors, named as by ``load_weights``."""
         return load_weights(self.settings)
 
     @property
     def width(self) -> int:
-        """Dimensions of the vectors before they are cut. Raises ModelError if the folder does not say."""
+        """The dimensions of the vectors before truncation. Raises ModelError if the folder does not say."""
         if self.static:
             return table_width(self.transformer / "model.safetensors")
         if self.dense:
@@ -141,11 +141,14 @@ class EncoderFolder(ModelFolder):
 
     @property
     def dim(self) -> int:
-        """Dimensions of the vectors."""
+        """The dimensions of the vectors."""
         return min(self.width, self.asked_dim or self.truncate_dim or self.width)
 
     def cut_to(self, dim: int | None) -> EncoderFolder:
-        """The settings with vectors of ``dim`` dimensions, or as they are for None. Raises InputError for a wrong number."""
+        """Return the settings with vectors of ``dim`` dimensions, unchanged for None.
+
+        Raises InputError for an invalid number.
+        """
         if dim is None or (dim == self.dim and type(dim) is int):
             return self
         if type(dim) is not int or not 0 < dim <= self.width:
@@ -154,7 +157,7 @@ class EncoderFolder(ModelFolder):
 
 
 def encoder_fingerprint(folder: EncoderFolder) -> str:
-    """The SHA-256 of all that decides an encoder's vectors: that of its files, and what they do not say."""
+    """Return the SHA-256 of everything that determines an encoder's vectors: its files, and settings outside of them."""
     fingerprint = cached_fingerprint(folder.path)
     prompts = [folder.prompts.question, folder.prompts.passage] if folder.prompts.by_name else []
     if prompts or folder.asked_dim:
@@ -165,7 +168,7 @@ def encoder_fingerprint(folder: EncoderFolder) -> str:
 def read_encoder_folder(path: Path) -> EncoderFolder:
     """Read the settings of an encoder's folder.
 
-    Raises ModelError, with the reason, if it is not a sentence-transformers model that is supported.
+    Raises ModelError, with the reason, if it is not a supported sentence-transformers model.
     """
     with sound_settings(path):
         if (path / ROUTER).is_file():
@@ -214,7 +217,7 @@ def _class_name(module: _Module) -> str:
 
 
 def _encoder_folder(path: Path, modules: Sequence[_Module]) -> EncoderFolder:
-    """The encoder of the modules, of which the first has the weights of its tokens; without any, a Transformer's."""
+    """Return the encoder of the modules, of which the first has the token weights; without modules, a Transformer."""
     first, transformer = (_class_name(modules[0]), modules[0][1]) if modules else ("Transformer", path)
     config = read_config(transformer) if (transformer / "config.json").is_file() else {}
     static = first == "StaticEmbedding" or config.get("model_type") == MODEL2VEC
@@ -252,7 +255,7 @@ def _encoder_folder(path: Path, modules: Sequence[_Module]) -> EncoderFolder:
 
 
 def _later_modules(path: Path, modules: Sequence[_Module], config: Mapping[str, Any], transformer: Path) -> dict[str, Any]:
-    """What follows the encoder of tokens, as fields of EncoderFolder. Raises ModelError for what is not supported."""
+    """Return the modules after the token encoder as fields of EncoderFolder. Raises ModelError for unsupported ones."""
     fields: dict[str, Any] = {"pooling": "mean", "pool_prompt": True, "attention": None, "dense": (), "normalise": False}
     for place, module in enumerate(modules):
         kind, folder = _class_name(module), module[1]
@@ -273,7 +276,7 @@ def _later_modules(path: Path, modules: Sequence[_Module], config: Mapping[str, 
 
 
 def _limits(transformer: Path) -> dict[str, Any]:
-    """The settings of a Transformer module: ``max_seq_length`` and ``do_lower_case``."""
+    """Return the settings of a Transformer module: ``max_seq_length`` and ``do_lower_case``."""
     file = next((transformer / name for name in _LIMITS if (transformer / name).is_file()), None)
     limits: dict[str, Any] = {} if file is None else read_json_file(file)
     return limits

@@ -1,4 +1,4 @@
-"""Run the encoder on the CPU with OpenVINO."""
+"""Runs the encoder on the CPU with OpenVINO."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def _states(folder: EncoderFolder) -> Graph:
 
 
 def _hidden_tokens(pool: Any) -> Any:
-    """A bias ``[batch, outputs, tokens]`` that hides from each output the tokens that are not its own."""
+    """Return a bias ``[batch, outputs, tokens]`` that hides other tokens from each output."""
     is_hidden = op.convert(op.equal(pool, op.constant(np.float32(0))), np.float32)
     return op.multiply(is_hidden, op.constant(np.float32(-1e9)))
 
 
 def _attended(graph: Graph, pool: Any, attention: Attention) -> Any:
-    """Multi-hop attention over the tokens of each output: ``models.encoder.module``."""
+    """Return multi-hop attention over the tokens of each output: ``models.encoder.module``."""
     inner, outer = (op.constant(np.ascontiguousarray(weight)) for weight in load_attention(attention))
     scores = op.matmul(op.tanh(op.matmul(graph.hidden, inner, False, True)), outer, False, True)  # [batch, tokens, hops]
     by_hop = op.unsqueeze(op.transpose(scores, ints(0, 2, 1)), ints(1))

@@ -1,4 +1,4 @@
-"""Build an encoder's inputs, from questions and from passages with their sentences."""
+"""Builds an encoder's inputs from questions and from passages with their sentences."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class EncoderInput:
 
 @dataclass(frozen=True, slots=True)
 class PassageInput:
-    """One input of passage number ``passage``. Its first vector is the passage's; the others are those of its sentences,
-    from sentence number ``first`` on.
+    """One input of passage number ``passage``. Its first vector is the passage's; the others belong to its sentences from
+    number ``first`` on.
 
     A passage may have several inputs: its vector is the sum of their first vectors, weighted by ``share``.
     """
@@ -71,13 +71,13 @@ class EncoderInputs:
         self._question_start, self._passage_start = (self._pooled_from(length) for length in (question, passage))
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text, special ones left out."""
+        """Return the number of tokens of each text, without special ones."""
         return [len(e) for e in self.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
 
     def questions(self, texts: Sequence[str]) -> list[EncoderInput]:
-        """Return one input per text behind the question's prompt, cut to what the model takes.
+        """Return one input per text, preceded by the question prompt and truncated to the model's limit.
 
-        A text without tokens gives the special ones.
+        A text without tokens yields only the special ones.
         """
         token_type = self.folder.query_token_type
         rows = (self._frame(ids[: self._room]) for ids in self._ids([self.folder.prompts.question + t for t in texts]))
@@ -86,13 +86,13 @@ class EncoderInputs:
     def passages(self, passages: Sequence[PassageText]) -> list[PassageInput]:
         """Return the inputs of all passages, in order; ``EncoderFolder.context`` decides what they contain.
 
-        ``late_chunking``: one pass over head and text; a sentence's vector is the mean of its tokens' final hidden states,
-        which depend on the whole passage (Günther et al. 2024). A passage that is too long is encoded in runs of whole
-        sentences. ``cross_segment``: each sentence and its passage as two segments (Yang et al. 2021, section 4.2); the
-        passage's vector is the mean of its sentences'. ``none``: the passage, and each sentence on its own.
+        ``late_chunking``: one pass over head and text; a sentence's vector is the mean of its tokens' final hidden
+        states, which depend on the whole passage (Günther et al. 2024). A passage that is too long is encoded in runs of
+        whole sentences. ``cross_segment``: each sentence and its passage as two segments (Yang et al. 2021, section
+        4.2); the passage's vector is the mean of its sentences'. ``none``: the passage, and each sentence on its own.
 
-        The passage's prompt begins every input. A sentence without tokens (control characters, combining marks, unusual
-        blanks) gets the vector of its run of sentences; in a passage without tokens, the passage's vector.
+        The passage prompt precedes every input. A sentence without tokens (control characters, combining marks, unusual
+        blanks) gets the vector of its run of sentences, or of the passage if that has no tokens either.
         """
         if self.folder.context == "late_chunking":
             return self._late_chunking(passages)
@@ -154,7 +154,7 @@ class EncoderInputs:
         return ids if self._dropped is None else [number for number in ids[: self._room] if number != self._dropped]
 
     def _ids_and_starts(self, text: str, encoding: Encoding) -> tuple[list[int], NDArray[np.int64]]:
-        """The ids of a text's tokens, and where each begins: some tokenizers take the blank before a word as part of it."""
+        """Return the ids of a text's tokens, and where each begins: some tokenizers include the blank before a word."""
         ids, starts = encoding.ids, [start for start, _ in encoding.offsets]
         for token in range(len(starts)):
             while text[starts[token] : starts[token] + 1].isspace():
@@ -171,7 +171,7 @@ class EncoderInputs:
         return EncoderInput(ids, types, ranges, self.folder.pooling)
 
     def _pooled_from(self, prompt: int) -> int:
-        """The first token in a text's vector, behind a prompt of so many tokens (as sentence-transformers counts them)."""
+        """Return the first token to pool after a prompt of ``prompt`` tokens (counted like sentence-transformers)."""
         if self.folder.pool_prompt or not prompt:
             return 0
         return len(self._single.front) + prompt + max(0, len(self._single.tail) - 1)
@@ -184,7 +184,7 @@ class EncoderInputs:
 
 
 def _word_limits(tokenizer: Tokenizer, folder: EncoderFolder) -> tuple[int | None, int | None]:
-    """What model2vec leaves out of a text: the token of unknown words, and the characters behind this one."""
+    """Return what model2vec drops from a text: the token of unknown words, and the characters beyond this limit."""
     if folder.config.get("model_type") != MODEL2VEC or not folder.static:
         return None, None
     model = json.loads(tokenizer.to_str())["model"]
@@ -215,7 +215,7 @@ def input_batches(inputs: Sequence[EncoderInput]) -> Iterator[Batch]:
 
 
 def _pool_weights(pooling: str, start: int, end: int) -> Any:
-    """The weights of the tokens ``start:end`` in a vector. For a maximum and attention only where they are 0 counts."""
+    """Return the pooling weights of the tokens ``start:end``. For a maximum and attention, only where they are 0 matters."""
     if pooling == "weightedmean":
         weights = np.arange(start + 1, end + 1, dtype=np.float32)
         return weights / weights.sum()

@@ -1,7 +1,7 @@
-"""The trainable dual encoder: one encoder of tokens for questions and answers or one for each, with pooling, projection,
+"""The trainable dual encoder: one token encoder for questions and answers or one for each, with pooling, projection and
 normalisation.
 
-It is saved as a folder that sentence-transformers loads; with input types (below), through ``QuestionTransformer``; two
+It is saved as a folder that sentence-transformers loads: with input types (below) through ``QuestionTransformer``, two
 encoders as its ``Router``.
 
 The learned input-type embedding of Yang et al. (2021, section 4.2) is a row of the token-type table: types 0 and 1 are the
@@ -42,15 +42,15 @@ QUERY_TOKEN_TYPE = 2
 """The token type of a question's tokens, in models with input types."""
 
 _ACTIVATIONS = {"tanh": torch.tanh, "relu": torch.relu, "gelu": nn.functional.gelu, "identity": lambda x: x}
-"""Activations of the layers behind the pooling."""
+"""Activations of the layers after pooling."""
 
 CELLS: dict[str, type[nn.RNNBase]] = {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
 
 
 class RecurrentConfig(BertConfig):  # type: ignore[misc]
-    """The settings of BERT's embeddings, and of ``num_hidden_layers`` recurrent layers with the ``cell`` rnn, gru or lstm.
+    """The settings of BERT's embeddings and of ``num_hidden_layers`` recurrent layers with the ``cell`` rnn, gru or lstm.
 
-    Each layer reads in both directions; the two states of a token, half of ``hidden_size`` each, stand side by side.
+    Each layer reads in both directions; a token's two states, half of ``hidden_size`` each, are concatenated.
     """
 
     model_type = RECURRENT
@@ -58,7 +58,7 @@ class RecurrentConfig(BertConfig):  # type: ignore[misc]
 
 
 class RecurrentModel(BertPreTrainedModel):  # type: ignore[misc]
-    """Called as BertModel is; returns states ``[N, T, hidden_size]``, 0 at padding."""
+    """A model called like BertModel; it returns states ``[N, T, hidden_size]``, 0 at padding."""
 
     config_class = RecurrentConfig
 
@@ -76,13 +76,13 @@ class RecurrentModel(BertPreTrainedModel):  # type: ignore[misc]
         self.post_init()
 
     def get_input_embeddings(self) -> nn.Module:
-        """The vectors of the vocabulary's tokens, by transformers' name; decoders generate words by them."""
+        """Return the token embeddings, under transformers' name; decoders use them to generate words."""
         return self.embeddings.word_embeddings
 
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None = None, **_: Any
     ) -> BaseModelOutput:
-        """``attention_mask`` is 1 for a text's tokens, which come first, and 0 for the padding behind them."""
+        """Return the states; ``attention_mask`` is 1 for a text's tokens, which come first, and 0 for padding."""
         embedded = self.embeddings(input_ids=input_ids, token_type_ids=token_type_ids)
         lengths = attention_mask.sum(1).cpu()
         packed = nn.utils.rnn.pack_padded_sequence(embedded, lengths, batch_first=True, enforce_sorted=False)
@@ -92,26 +92,26 @@ class RecurrentModel(BertPreTrainedModel):  # type: ignore[misc]
 
 
 class AttentionPooling(Module):
-    """``A = softmax(W2 tanh(W1 H^T))`` over a text's tokens: each of ``hops`` rows weighs the states ``H`` of the tokens.
+    """``A = softmax(W2 tanh(W1 H^T))`` over a text's tokens: each of ``hops`` rows weighs the token states ``H``.
 
-    The hops' vectors are ``concatenated`` or ``averaged``. It is a module of sentence-transformers, too.
+    The hops' vectors are ``concatenated`` or ``averaged``. It is also a sentence-transformers module.
     """
 
     config_keys: list[str] = ["width", "hidden", "hops", "joining"]  # noqa: RUF012  (as the base class declares it)
 
     def __init__(self, width: int, hidden: int, hops: int, joining: Joining) -> None:
-        """``width`` of the states, ``hidden`` the height of W1."""
+        """Take the ``width`` of the states and ``hidden``, the height of W1."""
         super().__init__()  # type: ignore[no-untyped-call]
         self.width, self.hidden, self.hops, self.joining = width, hidden, hops, joining
         self.inner = nn.Linear(width, hidden, bias=False)
         self.outer = nn.Linear(hidden, hops, bias=False)
 
     def get_embedding_dimension(self) -> int:
-        """Dimensions of the vectors, by sentence-transformers' name."""
+        """Return the vectors' dimensions, under sentence-transformers' name."""
         return self.width * (self.hops if self.joining == "concatenated" else 1)
 
     def pool(self, states: Tensor, tokens: Tensor) -> Tensor:
-        """Vectors ``[N, outputs, D]`` of states ``[N, T, width]``; ``tokens`` ``[N, outputs, T]`` are not 0 at
+        """Return vectors ``[N, outputs, D]`` of states ``[N, T, width]``; ``tokens`` ``[N, outputs, T]`` are not 0 at
         the tokens of each output."""
         scores = self.outer(torch.tanh(self.inner(states))).transpose(1, 2)  # [N, hops, T]
         masked = scores[:, None].float().masked_fill(tokens[:, :, None] == 0, -1e9)  # [N, outputs, hops, T]
@@ -120,7 +120,7 @@ class AttentionPooling(Module):
         return hops.flatten(2) if self.joining == "concatenated" else hops.mean(2)
 
     def forward(self, features: dict[str, Any], **_: Any) -> dict[str, Any]:
-        """Add the texts' vectors to ``features``; sentence-transformers calls this."""
+        """Add the texts' vectors to ``features``, as called by sentence-transformers."""
         states, mask = features["token_embeddings"], features["attention_mask"]
         return {**features, "sentence_embedding": self.pool(states, mask[:, None])[:, 0]}
 
@@ -138,7 +138,7 @@ class AttentionPooling(Module):
 
 
 def load_pooling(attention: Attention) -> AttentionPooling:
-    """The attention of a model's folder. Raises ModelError if its weights are missing or of other shapes."""
+    """Load the attention of a model's folder. Raises ModelError if its weights are missing or have other shapes."""
     inner, outer = map(torch.from_numpy, load_attention(attention))
     module = AttentionPooling(attention.width, len(inner), attention.hops, attention.joining)
     module.load_state_dict({"inner.weight": inner, "outer.weight": outer})
@@ -148,7 +148,7 @@ def load_pooling(attention: Attention) -> AttentionPooling:
 def load_tokens(
     folder: EncoderFolder, config: PreTrainedConfig | None = None, dtype: torch.dtype = torch.float32
 ) -> PreTrainedModel:
-    """The encoder of tokens in a model's folder, with its settings or others.
+    """Load the token encoder in a model's folder, with its settings or others.
 
     Raises ModelError if weights are missing or do not fit.
     """
@@ -165,8 +165,10 @@ def load_tokens(
 
 
 class Tower(nn.Module):  # type: ignore[misc]
-    """One encoder: the ``backbone`` gives the states of tokens, ``attention`` or the weights of the inputs pool them,
-    ``projection`` is a linear layer on top."""
+    """One encoder: ``backbone`` computes token states; ``attention``, or the inputs' weights, pool them.
+
+    ``projection`` is a linear layer on top.
+    """
 
     def __init__(self, config: PreTrainedConfig) -> None:
         super().__init__()
@@ -179,22 +181,27 @@ class Tower(nn.Module):  # type: ignore[misc]
         self.width = int(settings.get("projection") or pooled)
 
     def states(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:
-        """The states ``[N, T, H]`` of the tokens of inputs ``[N, T]``."""
+        """Return the token states ``[N, T, H]`` of inputs ``[N, T]``."""
         states: Tensor = encode_tokens(self.backbone, input_ids, attention_mask, token_type_ids).last_hidden_state
         return states
 
     def pooled(self, states: Tensor, pool: Tensor) -> Tensor:
-        """Vectors ``[N, outputs, D]`` of states ``[N, T, H]``; ``pool`` are pooling weights ``[N, outputs, T]``, of which
-        attention uses only where they are 0."""
+        """Return vectors ``[N, outputs, D]`` of states ``[N, T, H]``.
+
+        ``pool`` are pooling weights ``[N, outputs, T]``, of which attention uses only where they are 0.
+        """
         weights = pool.to(states.dtype)
         vectors = torch.bmm(weights, states) if self.attention is None else self.attention.pool(states, weights)
         return vectors if self.projection is None else self.projection(vectors)
 
 
 class DualEncoder(nn.Module):  # type: ignore[misc]
-    """Encodes questions and answers. ``config.oreqa`` has the context, the projection's width and, for an encoder of each
-    (Xiong et al. 2021, section 2.1), ``towers`` = "separate": two of one shape, which share nothing; for vectors of any
-    length, ``similarity`` = "dot"; for multi-hop attention, ``hops`` and ``joining``."""
+    """Encodes questions and answers.
+
+    ``config.oreqa`` has the context and the projection's width. It also has ``towers`` = "separate" for one encoder each
+    (Xiong et al. 2021, section 2.1), which have one shape but share nothing; ``similarity`` = "dot" for vectors of any
+    length; ``hops`` and ``joining`` for multi-hop attention.
+    """
 
     def __init__(self, config: PreTrainedConfig) -> None:
         super().__init__()
@@ -211,12 +218,12 @@ class DualEncoder(nn.Module):  # type: ignore[misc]
 
     @property
     def width(self) -> int:
-        """Dimensions of the vectors."""
+        """The dimensions of the vectors."""
         return self.passages.width
 
     @property
     def towers(self) -> list[Tower]:
-        """The encoder of passages, and that of questions if it is another."""
+        """The encoder of passages, and that of questions if separate."""
         return [self.passages, *([] if self.questions is None else [self.questions])]
 
     def forward(
@@ -224,7 +231,7 @@ class DualEncoder(nn.Module):  # type: ignore[misc]
     ) -> Tensor:
         """Return vectors ``[N, outputs, D]`` of inputs ``[N, T]``; ``pool`` are pooling weights ``[N, outputs, T]``.
 
-        ``questions`` says that the inputs are questions, which may have an encoder of their own.
+        ``questions`` says that the inputs are questions, which may have a separate encoder.
         """
         tower = self.questions if questions and self.questions is not None else self.passages
         vectors = tower.pooled(tower.states(input_ids, attention_mask, token_type_ids), pool)
@@ -236,7 +243,7 @@ def open_session(folder: EncoderFolder, precision: str | None, device: str = "cu
 
     Raises ModelError if weights are missing, or for a model that OpenVINO's session refuses.
     """
-    from oreqa.models.graph.architectures import check_architecture  # which imports OpenVINO: training does without it
+    from oreqa.models.graph.architectures import check_architecture  # which imports OpenVINO, not needed for training
 
     check_architecture(folder.transformer, folder.config)
     backbone = load_tokens(folder, dtype=torch_precision(device, precision)).eval().to(device)
@@ -274,7 +281,7 @@ class QuestionTransformer(Transformer):
 
 
 class RecurrentTransformer(Transformer):
-    """The module of sentence-transformers for a recurrent encoder: to import this file registers the class that it loads."""
+    """sentence-transformers' module for a recurrent encoder: importing this file registers the class that it loads."""
 
 
 AutoConfig.register(RECURRENT, RecurrentConfig)

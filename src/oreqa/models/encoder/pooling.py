@@ -1,4 +1,4 @@
-"""From the states of tokens to a vector: the poolings and layers of sentence-transformers' modules, and their weights."""
+"""Pools token states into a vector: the poolings and layers of sentence-transformers' modules, and their weights."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ POOLINGS = {
     "weightedmean": "pooling_mode_weightedmean_tokens",
     "lasttoken": "pooling_mode_lasttoken",
 }
-"""Poolings, by sentence-transformers' names, and the keys that turned them on before its release 6."""
+"""Poolings, by sentence-transformers' names, and the keys that enabled them before its release 6."""
 
 ACTIVATIONS_OF_LAYERS = ("Tanh", "Identity", "GELU", "ReLU")
 """torch's classes of the activations that a linear layer may have."""
@@ -32,8 +32,10 @@ Joining = Literal["concatenated", "averaged"]
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A linear layer after pooling (sentence-transformers' Dense module): its folder, and its activation: ``tanh``,
-    ``identity``, ``gelu`` or ``relu``. With ``unit_input`` its input is normalised."""
+    """A linear layer after pooling (sentence-transformers' Dense module): its folder and activation.
+
+    The activation is ``tanh``, ``identity``, ``gelu`` or ``relu``. With ``unit_input``, its input is normalised.
+    """
 
     folder: Path
     activation: str
@@ -42,8 +44,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """Multi-hop attention in the place of a mean (``models.encoder.module``): its folder, its size, and what becomes of
-    the hops' vectors."""
+    """Multi-hop attention in place of a mean (``models.encoder.module``): its folder, its size, and how hops are joined."""
 
     folder: Path
     width: int
@@ -52,12 +53,12 @@ class Attention:
 
     @property
     def output_width(self) -> int:
-        """Dimensions of the vectors."""
+        """The dimensions of the vectors."""
         return self.width * (self.hops if self.joining == "concatenated" else 1)
 
 
 def read_pooling(folder: Path) -> tuple[str, bool]:
-    """The pooling of a Pooling module, and whether the tokens of a prompt are pooled. Raises ModelError for several."""
+    """Return a Pooling module's pooling, and whether prompt tokens are pooled. Raises ModelError for several poolings."""
     settings = read_json_file(folder / "config.json")
     mode = settings.get("pooling_mode")
     if mode is None:
@@ -71,7 +72,7 @@ def read_pooling(folder: Path) -> tuple[str, bool]:
 
 
 def read_layer(folder: Path, unit_input: bool) -> Layer:
-    """The settings of a Dense module. Raises ModelError for one that is not supported."""
+    """Read the settings of a Dense module. Raises ModelError if it is not supported."""
     settings = read_json_file(folder / "config.json")
     activation = str(settings.get("activation_function") or "Tanh").rsplit(".", 1)[-1]
     if activation not in ACTIVATIONS_OF_LAYERS:
@@ -87,7 +88,7 @@ def read_layer(folder: Path, unit_input: bool) -> Layer:
 
 
 def read_attention(folder: Path, width: int) -> Attention:
-    """The settings of an AttentionPooling module over states of that width. Raises ModelError if they are damaged."""
+    """Read the settings of an AttentionPooling module over states of ``width``. Raises ModelError if they are damaged."""
     settings = read_json_file(folder / "config.json")
     hops, joining = whole_number(settings, "hops", folder, minimum=1), settings.get("joining")
     if joining not in get_args(Joining):

@@ -1,7 +1,7 @@
-"""Prompts: what stands before every question and every passage that an encoder reads.
+"""Prompts: the text that precedes every question and every passage an encoder reads.
 
-sentence-transformers keeps them in config_sentence_transformers.json. Some well-known models have theirs in their cards
-alone, where no program finds them: those are known here by the model's name.
+sentence-transformers stores them in config_sentence_transformers.json. Some well-known models have theirs only in their
+cards, where no program finds them: those are listed here by model name.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ PROMPTS_BY_NAME = {
     r"(uae|mxbai-embed)-large-v1": (_SEARCH, ""),
     r"modernbert-embed-(base|large)": ("search_query: ", "search_document: "),
 }
-"""The last part of a model's name on the hub (or of its folder), in lower case, to the prompts of its card: the question's
-and the passage's."""
+"""Maps the last part of a model's name on the Hub (or of its folder), in lower case, to its card's prompts for questions and
+passages."""
 
 _QUESTION, _PASSAGES = "query", ("document", "passage", "corpus")
 """sentence-transformers' names of the prompts."""
 
 _HUB_FOLDER = re.compile(r"models--(.+--)?(.+)")
-"""A model's folder in the hub's cache, which holds its revisions."""
+"""A model's folder in the Hub's cache, which contains its revisions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
-    """What stands before a question, and before a passage. With ``by_name`` the model's files do not say it."""
+    """The texts before a question and before a passage. ``by_name`` says that they come from the name, not the files."""
 
     question: str = ""
     passage: str = ""
@@ -51,13 +51,13 @@ class Prompts:
 
 
 def read_prompts(path: Path, settings: Mapping[str, Any]) -> Prompts:
-    """The prompts of the model in ``path``; ``settings`` is what config_sentence_transformers.json holds.
+    """Return the prompts of the model in ``path``; ``settings`` is the content of config_sentence_transformers.json.
 
-    They are chosen as ``encode_query`` and ``encode_document`` of sentence-transformers do: the question's is ``query``,
-    the passage's the first of ``document``, ``passage`` and ``corpus`` that is not empty, as the ``document`` is that
-    sentence-transformers saves beside another. If there is none of these, both are the default prompt, as ``encode`` has
-    it. If the file has none, or only the empty ones that sentence-transformers saves where nobody set any, they are those of
-    PROMPTS_BY_NAME. Raises ModelError if the settings are damaged.
+    They are chosen like sentence-transformers' ``encode_query`` and ``encode_document`` do: for questions ``query``, for
+    passages the first of ``document``, ``passage`` and ``corpus`` that is not empty, as sentence-transformers saves an empty
+    ``document`` beside another. If there is none of these, both are the default prompt, as for ``encode``. If the file has
+    none, or only the empty ones that sentence-transformers saves by default, they are those of PROMPTS_BY_NAME. Raises
+    ModelError if the settings are damaged.
     """
     texts, default = settings.get("prompts") or {}, settings.get("default_prompt_name")
     if not isinstance(texts, dict) or not all(isinstance(text, str | None) for text in texts.values()):

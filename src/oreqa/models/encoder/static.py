@@ -1,7 +1,7 @@
-"""Static embeddings: one vector a token, whatever is around it. A text's vector is the mean of its tokens'.
+"""Static embeddings: one vector per token, independent of its context. A text's vector is the mean of its tokens'.
 
-Encoding needs no network, so it costs little more than finding the tokens. Folders of model2vec (Tulkens and van Dongen
-2024) and of sentence-transformers' StaticEmbedding are read. It is computed in numpy, on any device.
+Encoding needs no network and costs little more than tokenisation. Supports folders of model2vec (Tulkens and van Dongen
+2024) and of sentence-transformers' StaticEmbedding. Computed in numpy, on any device.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from oreqa.models.names import load_tensors
 from oreqa.models.settings import MODEL2VEC
 
 _UNLIMITED = 1 << 30
-"""Tokens of the longest input of sentence-transformers' static encoders."""
+"""The longest input, in tokens, of sentence-transformers' static encoders."""
 
 _TABLES = ("embedding.weight", "embeddings")
 """Names of the table, in sentence-transformers and in model2vec."""
 
 
 def static_tokens(config: Mapping[str, Any]) -> int:
-    """Tokens of the longest text that is encoded; model2vec cuts longer ones."""
+    """Return the longest text, in tokens; model2vec truncates longer ones."""
     longest = config.get("max_length", 512) if config.get("model_type") == MODEL2VEC else None
     return _UNLIMITED if longest is None else int(longest)
 
 
 def table_width(path: Path) -> int:
-    """Dimensions of the vectors in a .safetensors file. Raises ModelError if there is no table of them."""
+    """Return the dimensions of the vectors in a .safetensors file. Raises ModelError if it has no table of them."""
     try:
         with safe_open(path, framework="numpy") as tensors:
             name = next(name for name in _TABLES if name in tensors.keys())  # noqa: SIM118 (it is no mapping)
@@ -47,9 +47,9 @@ def table_width(path: Path) -> int:
 
 
 def load_table(path: Path) -> Floats:
-    """The vectors of all tokens, ``[vocabulary, dim]``. Raises ModelError if there are none.
+    """Return the vectors of all tokens, ``[vocabulary, dim]``. Raises ModelError if there are none.
 
-    model2vec may keep fewer vectors than tokens, with the vector's number (``mapping``) and a weight for each token.
+    model2vec may store fewer vectors than tokens, with a vector number (``mapping``) and a weight for each token.
     """
     table_width(path)
     tensors = load_tensors(path)
@@ -63,19 +63,19 @@ def load_table(path: Path) -> Floats:
 
 
 def normalised(vectors: Floats) -> Floats:
-    """Vectors ``[..., dim]`` at unit length; zeros stay as they are."""
+    """Normalise vectors ``[..., dim]`` to unit length; zero vectors stay zero."""
     lengths = np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
     return np.asarray(vectors / lengths, np.float32)
 
 
 class StaticSession:
-    """Averages vectors of tokens: one output, ``[batch, outputs, dim]``, as the sessions of Transformers have it."""
+    """Averages token vectors: one output, ``[batch, outputs, dim]``, like the sessions of Transformers."""
 
     def __init__(self, path: Path, normalise: bool) -> None:
         self._path, self._table, self._normalise = path, load_table(path), normalise
 
     def run(self, batches: Iterator[Batch]) -> Outputs:
-        """As ``Session.run``."""
+        """Implement ``Session.run``."""
         for batch in batches:
             ids, _mask, _types, pool = batch.arrays
             vectors: NDArray[np.float32] = pool @ self._states(ids)

@@ -1,4 +1,4 @@
-"""Extraction: passages to the spans that people ask about, in batches over passages of similar length."""
+"""Extracts the spans of passages that people ask about, in batches of passages of similar length."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from oreqa.models.model import LoadedModel
 from oreqa.text.whole_words import long_words, whole_words
 
 _CHUNK = 256
-"""Passages read together: enough to sort them by length, and few enough to keep the scores small."""
+"""Passages read together: enough to sort them by length, few enough to keep the scores small."""
 
 
 class Extractor(LoadedModel[ExtractorFolder]):
@@ -42,10 +42,10 @@ class Extractor(LoadedModel[ExtractorFolder]):
         return {"max_tokens": self.folder.max_tokens}
 
     def extract(self, passages: str | Iterable[str | Text], *, k: int = 10, overlapping: bool = False) -> list[list[Span]]:
-        """Up to ``k`` spans of each passage, best first; unless ``overlapping``, none that overlaps a better one.
+        """Return up to ``k`` spans of each passage, best first; unless ``overlapping``, none overlaps a better one.
 
         A passage is its text, or its ``(title, text)``. A span's ``score`` is its log-probability among all spans of its
-        passage. Offsets are characters of the passage's text; spans hold whole words. Raises InputError for anything else.
+        passage. Offsets are characters of the passage's text; spans are whole words. Raises InputError for anything else.
         """
         k = count(k, "the number of spans")
         texts = passage_list(passages)
@@ -81,7 +81,7 @@ class Extractor(LoadedModel[ExtractorFolder]):
         for first, last, score in candidates.best():
             ends = int(tokens.offsets[first, 0]), int(tokens.offsets[last, 1])
             start, end = whole_words(text, *ends, words)
-            # Whole words may reach into a span that was chosen before, or be one.
+            # Completing words may make a span overlap or equal one chosen before.
             if (start, end) not in spans if overlapping else all(end <= a or b <= start for a, b in spans):
                 spans[start, end] = Span(text[start:end], start, end, passage_number, score, {})
                 if not overlapping:
@@ -95,7 +95,7 @@ class Extractor(LoadedModel[ExtractorFolder]):
 class WindowScores:
     """The extractor's output for one window, whose passage tokens begin at token ``begin`` of the passage.
 
-    ``scores[i, j]`` (``[tokens, tokens]``) is that of the span from the window's i-th passage token to its j-th.
+    ``scores[i, j]`` (``[tokens, tokens]``) is the score of the span from the window's i-th passage token to its j-th.
     """
 
     begin: int
@@ -105,13 +105,13 @@ class WindowScores:
 class PassageSpans:
     """The spans of one passage: whole words, of at most ``max_tokens`` tokens.
 
-    A span that lies in two windows has its higher score. Log-probabilities are normalised over all spans of the passage.
+    A span in two windows has its higher score. Log-probabilities are normalised over all spans of the passage.
     """
 
     def __init__(self, tokens: Tokens, windows: Sequence[WindowScores], max_tokens: int) -> None:
         size = len(tokens.ids)
         width = min(max_tokens, size)
-        # scores[i, d] is that of the span from token i to token i + d.
+        # scores[i, d] is the score of the span from token i to token i + d.
         self._scores = np.full((size, width), -np.inf, np.float64)
         for window in windows:
             length = len(window.scores)
@@ -127,16 +127,16 @@ class PassageSpans:
     def best(self) -> Iterator[tuple[int, int, float]]:
         """Yield first and last token and log-probability of the spans, best first.
 
-        Spans that overlap what ``remove`` was called for in between are left out.
+        Spans that overlap those passed to ``remove`` in between are omitted.
         """
-        scores = self._scores.reshape(-1)  # a view: it shows what is removed meanwhile
+        scores = self._scores.reshape(-1)  # a view: it reflects removals
         for place in np.argsort(-scores, kind="stable"):
             if np.isfinite(scores[place]):
                 first, distance = divmod(int(place), self._scores.shape[1])
                 yield first, first + distance, float(scores[place])
 
     def remove(self, first: int, last: int) -> None:
-        """Leave out all spans that overlap the tokens ``first`` to ``last``, inclusive."""
+        """Exclude all spans that overlap the tokens ``first`` to ``last``, inclusive."""
         width = self._scores.shape[1]
         for distance in range(width):
             self._scores[max(0, first - distance) : last + 1, distance] = -np.inf

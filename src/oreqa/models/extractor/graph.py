@@ -1,4 +1,4 @@
-"""Run the extractor on the CPU with OpenVINO."""
+"""Runs the extractor on the CPU with OpenVINO."""
 
 from __future__ import annotations
 

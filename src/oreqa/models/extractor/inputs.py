@@ -40,7 +40,7 @@ def read_extractor_folder(path: Path) -> ExtractorFolder:
 class ExtractorInputs(WindowInputs):
     """Builds the windows of one extractor; consecutive windows of a passage share up to ``overlap`` tokens.
 
-    The title stands where a reader's question stands, so that a reader's weights are a good beginning.
+    The title takes the place of a reader's question, so that a reader's weights are a good initialisation.
     """
 
     def __init__(self, tokenizer: Path, max_tokens: int, overlap: int) -> None:

@@ -1,7 +1,8 @@
 """The trainable extractor: an encoder of any architecture with a low-rank biaffine head over pairs of tokens.
 
 A span from token i to token j scores ``q_i . k_j / sqrt(r) + a_i + b_j``: the ends are judged together, because without a
-question the best start and the best end often belong to different answers. ``qa_start`` gives q and a, ``qa_end`` k and b.
+question the best start and the best end often belong to different answers. ``qa_start`` outputs q and a, ``qa_end`` k and
+b.
 """
 
 from __future__ import annotations

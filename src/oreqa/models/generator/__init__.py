@@ -1,1 +1,1 @@
-"""The question generator: a passage with a marked answer to the question that it answers."""
+"""The question generator: from a passage with a marked answer to a question for it."""

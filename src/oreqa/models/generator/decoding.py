@@ -1,6 +1,6 @@
-"""Decode questions token by token: greedy, beam search, and nucleus sampling.
+"""Decodes questions token by token: greedy, beam search, and nucleus sampling.
 
-A decoder holds a batch of prefixes and what the model computed for them, and gives the logits of each row's next token.
+A decoder holds a batch of prefixes with the model's state, and returns the logits of each row's next token.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class Greedy:
 
 @dataclass(frozen=True, slots=True)
 class BeamSearch:
-    """The ``beams`` most probable beginnings are followed at each step, one fewer for each question that has ended.
+    """Follows the ``beams`` most probable beginnings at each step, one fewer for each question that has ended.
 
-    Questions are ranked by their log-probability, divided by their number of tokens to the power of ``length_penalty``.
+    Questions are ranked by log-probability divided by their number of tokens to the power of ``length_penalty``.
     """
 
     beams: int = 4
@@ -43,7 +43,7 @@ class BeamSearch:
 class Nucleus:
     """Tokens drawn from the smallest set of probability ``top_p`` (Holtzman et al. 2020).
 
-    Each question is drawn by ``seed`` and by what it is generated from: the batch that it is in does not change it.
+    The draw depends on ``seed`` and on what the question is generated from, not on the batch.
     """
 
     top_p: float = 0.6  # label smoothing leaves a tail of a tenth or more, which 0.9 would draw from
@@ -56,7 +56,7 @@ DECODINGS = ("greedy", "beam", "nucleus")
 
 
 def as_decoding(decoding: Decoding | str, seed: int = 0) -> Decoding:
-    """Return the way of decoding that one of DECODINGS names, with its defaults; ``seed`` is that of a nucleus.
+    """Return the decoding method named by one of DECODINGS, with its defaults; ``seed`` is that of a nucleus.
 
     Raises InputError for another name, and for settings out of range.
     """
@@ -69,7 +69,7 @@ def as_decoding(decoding: Decoding | str, seed: int = 0) -> Decoding:
 
 
 def checked_decoding(decoding: object) -> Decoding:
-    """Return a way of decoding with Python's own numbers. Raises InputError for settings out of range."""
+    """Return a decoding method with plain Python numbers. Raises InputError for settings out of range."""
     match decoding:
         case Greedy():
             return decoding
@@ -86,7 +86,7 @@ def checked_decoding(decoding: object) -> Decoding:
 
 @dataclass(frozen=True, slots=True)
 class TokenSequence:
-    """A question's token ids, without the token that ends it, and the log-probability of each, the end's included."""
+    """A question's token ids, without the end token, and the log-probability of each, including the end token."""
 
     ids: tuple[int, ...]
     log_probabilities: tuple[float, ...]
@@ -105,13 +105,13 @@ class Decoder(Protocol):
         ...
 
     def step(self, rows: Sequence[int], tokens: Sequence[int]) -> Floats:
-        """Append a token to each of the ``rows``, which are the rows 0, 1, ... from then on. Returns logits as ``start``."""
+        """Append a token to each of the ``rows``, which become the rows 0, 1, ... Returns logits like ``start``."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How questions end: the token ``end``, which no question begins with, after ``limit`` - 1 tokens at most.
+    """How questions end: with the token ``end``, which no question begins with, after at most ``limit`` - 1 tokens.
 
     ``forbidden`` are the tokens that no question contains, ``path`` is the model's folder, for error messages.
     """
@@ -126,9 +126,9 @@ class Ending:
     ) -> Floats:
         """Return the log-probability ``[rows, vocabulary]`` of each token, -inf for those that cannot follow.
 
-        ``written`` are the tokens of each row's question so far, the same number in all. No token follows itself, nor
-        another twice, since questions would go round in circles, but where the prefix does so too: ``repeats`` holds what
-        allowed_repeats says of each row's. Raises ModelError if the model computed NaN or infinity.
+        ``written`` are the tokens of each row's question so far, equally many in all. No token follows itself, and no pair
+        is repeated, lest questions run in circles, except where the prefix does so too: ``repeats`` has the result of
+        allowed_repeats for each row. Raises ModelError if the model computed NaN or infinity.
         """
         scores: Floats = logits - logits.max(axis=1, keepdims=True)
         total = np.log(np.exp(scores).sum(axis=1, keepdims=True))
@@ -149,7 +149,7 @@ class Ending:
 
 
 def allowed_repeats(prefix: Sequence[int]) -> Counter[TokenIds]:
-    """How often a question may write each repeat: as often as its prefix has the three tokens, or the token twice in a row.
+    """Return how often a question may repeat three tokens, or one token twice in a row: as often as its prefix does.
 
     A number such as 1,000,000 repeats a pair, and a name such as Duran Duran a token.
     """
@@ -161,7 +161,7 @@ def _triples(ids: Sequence[int]) -> Iterable[TokenIds]:
 
 
 def repeating_tokens(ids: Sequence[int], allowed: Counter[TokenIds]) -> set[int]:
-    """The tokens that would repeat the question's last, or a pair of it, more often than is allowed."""
+    """Return the tokens that would repeat the question's last token, or a pair of it, more often than allowed."""
     if not ids:
         return set()
     last, triples = ids[-1], Counter(_triples(ids))
@@ -171,11 +171,11 @@ def repeating_tokens(ids: Sequence[int], allowed: Counter[TokenIds]) -> set[int]
 
 
 Choose = Callable[[Floats, NDArray[np.intp], int], NDArray[np.intp]]
-"""Log-probabilities ``[rows, vocabulary]``, the rows' questions and the step, to a token for each row."""
+"""Maps log-probabilities ``[rows, vocabulary]``, the rows' questions and the step to a token for each row."""
 
 
 def most_probable(scores: Floats, questions: NDArray[np.intp], step: int) -> NDArray[np.intp]:
-    """The most probable token of each row."""
+    """Return the most probable token of each row."""
     tokens: NDArray[np.intp] = scores.argmax(axis=1)
     return tokens
 
@@ -195,13 +195,13 @@ def draw_from_nucleus(top_p: float, chances: NDArray[np.float64]) -> Choose:
 
 
 _SMALL = 1e-4
-"""Tokens less probable than this share of the best are rarely in a nucleus: if the others suffice, only these are sorted."""
+"""Tokens less probable than this share of the best are rarely in a nucleus: if the others suffice, only those are sorted."""
 
 
 def nucleus(scores: Floats, top_p: float) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """The fewest tokens that have ``top_p`` of the probability of all that can follow, the most probable first.
+    """Return the fewest tokens that have ``top_p`` of the probability of all possible ones, the most probable first.
 
-    The second array is their probabilities, which sum to 1.
+    The second array is their probabilities, normalised to sum to 1.
     """
     weights = np.exp(scores - scores.max())
     mass = top_p * weights.sum(dtype=np.float64)
@@ -217,7 +217,7 @@ def nucleus(scores: Floats, top_p: float) -> tuple[NDArray[np.intp], NDArray[np.
 def decode_one_by_one(
     decoder: Decoder, prefixes: Sequence[Sequence[int]], ending: Ending, questions: int, choose: Choose
 ) -> list[list[TokenSequence]]:
-    """Return ``questions`` questions for each prefix: each token is chosen once. A question that has ended leaves the batch.
+    """Return ``questions`` questions for each prefix, choosing each token once. Ended questions leave the batch.
 
     Question q of prefix p is number ``p * questions + q`` for ``choose``.
     """
@@ -260,7 +260,7 @@ class _Beam:
 def decode_beams(
     decoder: Decoder, prefixes: Sequence[Sequence[int]], ending: Ending, beams: int, length_penalty: float
 ) -> list[list[TokenSequence]]:
-    """Return ``beams`` questions for each prefix, best first, as ``BeamSearch`` says."""
+    """Return ``beams`` questions for each prefix, best first, as defined by ``BeamSearch``."""
     ended: list[list[TokenSequence]] = [[] for _ in prefixes]
     live = [_Beam(number, number) for number in range(len(prefixes))]
     logits = decoder.start(prefixes)
@@ -285,7 +285,7 @@ def decode_beams(
 
 
 def _best(beginnings: Sequence[_Beam], scores: Floats, count: int) -> list[_Beam]:
-    """The ``count`` most probable beginnings that are a token longer, the most probable first."""
+    """Return the ``count`` most probable continuations by one token, the most probable first."""
     candidates = []
     for beam in beginnings:
         row = scores[beam.row]

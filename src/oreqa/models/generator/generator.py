@@ -1,4 +1,4 @@
-"""Generating questions: from answers marked in their contexts, in batches of similar length."""
+"""Generates questions from answers marked in their contexts, in batches of similar length."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ from oreqa.models.settings import is_seq2seq
 from oreqa.progress import Advance, Progress, no_progress, show
 
 ROWS, TOKENS = 32, 4096
-"""Most questions, and tokens of their prefixes, in a batch. A step reads all weights: more questions share them, until their
-keys and values no longer fit into the caches."""
+"""Most questions, and most prefix tokens, in a batch. A step reads all weights, which more questions share, until their keys
+and values no longer fit into the caches."""
 
 
 _CHUNK = 1024
-"""Answers whose questions are generated together: enough to sort them by length, and few enough to keep their tokens."""
+"""Answers processed together: enough to sort them by length, few enough to keep their tokens."""
 
 
 class Decoders(Protocol):
-    """A generator on a device. ``width`` decoders that run at the same time keep it busy."""
+    """A generator on a device. ``width`` concurrent decoders keep it busy."""
 
     width: int
 
@@ -57,7 +57,7 @@ class Decoders(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class GeneratedQuestion:
-    """A question. ``score`` is the mean log-probability of its tokens, its end included."""
+    """A question. ``score`` is the mean log-probability of its tokens, including its end."""
 
     text: str
     style: str
@@ -65,7 +65,7 @@ class GeneratedQuestion:
 
 
 class QuestionGenerator(LoadedModel[GeneratorFolder]):
-    """A loaded question generator: one that oreqa trained, or a BART or T5, which runs on torch (on a CPU in f32).
+    """A loaded question generator: one trained by oreqa, or a BART or T5, which runs on torch (on a CPU in f32).
 
     Threads may share it.
 
@@ -86,7 +86,7 @@ class QuestionGenerator(LoadedModel[GeneratorFolder]):
     family = "generator"
 
     def __init__(self, name: str | Path = DEFAULT_GENERATOR, *, device: str = "cpu", precision: str | None = None) -> None:
-        """As ``LoadedModel``; the generator that comes with oreqa, if none is named."""
+        """Load a generator, like ``LoadedModel``; by default the one that comes with oreqa."""
         super().__init__(name, device=device, precision=precision)
 
     @staticmethod
@@ -115,7 +115,7 @@ class QuestionGenerator(LoadedModel[GeneratorFolder]):
 
     @property
     def reads_passages(self) -> bool:
-        """Whether the model learned from whole passages: an answer's context is then all of its passage."""
+        """Whether the model was trained on whole passages, so that an answer's context is its whole passage."""
         return self.inputs.reads_passages
 
     def generate(
@@ -127,11 +127,11 @@ class QuestionGenerator(LoadedModel[GeneratorFolder]):
         k: int = 1,
         progress: Progress = no_progress,
     ) -> list[list[GeneratedQuestion]]:
-        """Up to ``k`` questions for each answer, the highest score first (of a beam search: as ``BeamSearch`` ranks them).
+        """Return up to ``k`` questions for each answer, the highest score first (or as ranked by ``BeamSearch``).
 
-        ``style`` is one of ``styles``, or one for each answer. There are fewer than ``k`` questions if some have the same
-        text, and none for an answer without a token. Greedy decoding gives one question, and a beam search at most one a
-        beam. ``progress`` shows how many answers are done. Raises InputError for wrong arguments.
+        ``style`` is one of ``styles``, or one for each answer. There are fewer than ``k`` questions if some have the
+        same text, and none for an answer without a token. Greedy decoding returns one question, a beam search at most
+        one per beam. ``progress`` reports how many answers are done. Raises InputError for invalid arguments.
         """
         rows = _marked_answers(answers)
         styles = [style] * len(rows) if isinstance(style, str) else _one_for_each(style, rows)
@@ -170,7 +170,7 @@ class QuestionGenerator(LoadedModel[GeneratorFolder]):
         return generated
 
     def _batches(self, prefixes: Sequence[list[int] | None], rows_each: int) -> list[list[int]]:
-        """The numbers of the prefixes of each batch, the longest first."""
+        """Return the prefix numbers of each batch, the longest first."""
         lengths = {number: len(prefix) for number, prefix in enumerate(prefixes) if prefix is not None}
         order = sorted(lengths, key=lambda number: -lengths[number])
         share = -(-len(order) // self.session.width)
@@ -209,7 +209,7 @@ class QuestionGenerator(LoadedModel[GeneratorFolder]):
                 return decode_one_by_one(decoder, prefixes, self._ending, k, choose)
 
     def _questions(self, sequences: Sequence[TokenSequence], answer: MarkedAnswer, style: str) -> list[GeneratedQuestion]:
-        """The questions of an answer, each text once."""
+        """Return an answer's questions with distinct texts."""
         distinct: dict[str, GeneratedQuestion] = {}
         for sequence in sequences:
             text = self.inputs.text(sequence.ids, answer)
@@ -219,14 +219,14 @@ class QuestionGenerator(LoadedModel[GeneratorFolder]):
 
 
 def _chances(seed: int, answer: MarkedAnswer, style: str, questions: int, steps: int) -> NDArray[np.float64]:
-    """Uniform random numbers ``[questions, steps]`` for an answer."""
+    """Return uniform random numbers ``[questions, steps]`` for an answer."""
     key = repr((seed, answer.title, answer.context, answer.start, answer.end, style))
     digest = blake2b(key.encode("utf-8", "surrogatepass"), digest_size=16).digest()
     return np.random.default_rng(int.from_bytes(digest, "big")).random((questions, steps))
 
 
 def _marked_answers(answers: object) -> list[MarkedAnswer]:
-    """Return the answers as a list. Raises InputError for what is none, or lies outside of its context."""
+    """Return the answers as a list. Raises InputError for other types, and for an answer outside of its context."""
     rows = [answers] if isinstance(answers, MarkedAnswer) else answers
     if not is_list(rows):
         raise InputError(f"answers are a list of MarkedAnswer, not {kind_of(answers)}")
@@ -252,7 +252,7 @@ def _one_for_each(styles: object, rows: Sequence[MarkedAnswer]) -> list[str]:
 
 
 def _check_number(decoding: Decoding, k: int) -> None:
-    """Raise InputError for a decoding that gives fewer than ``k`` questions."""
+    """Raise InputError for a decoding method that returns fewer than ``k`` questions."""
     match decoding:
         case Greedy() if k > 1:
             raise InputError("greedy decoding gives one question an answer: take Nucleus or BeamSearch for more")

@@ -1,7 +1,7 @@
-"""Run the question generator on the CPU with OpenVINO: the prefix once, then a token a step.
+"""Runs the question generator on the CPU with OpenVINO: the prefix once, then one token per step.
 
-The graph keeps the layers' keys and values, so that a step computes one token for each question. The prefix sees all of
-itself, and a token all that is before it: so there is nothing in the mask but padding.
+The graph keeps the layers' keys and values, so that a step computes one token for each question. Prefix tokens see the
+whole prefix and question tokens see everything before them, so the mask only hides padding.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class OpenVinoDecoder(OfOneProcess):
         self._mask = self._positions = np.zeros((0, 0), np.int64)
 
     def start(self, prefixes: Sequence[Sequence[int]]) -> Floats:
-        """As ``Decoder.start``."""
+        """Implement ``Decoder.start``."""
         self.check_process()
         self._request.reset_state()
         lengths = np.array([len(prefix) for prefix in prefixes])
@@ -43,7 +43,7 @@ class OpenVinoDecoder(OfOneProcess):
         return self._run(ids, np.zeros_like(ids), np.tile(places, (len(ids), 1)), np.arange(len(ids)), lengths - 1)
 
     def step(self, rows: Sequence[int], tokens: Sequence[int]) -> Floats:
-        """As ``Decoder.step``."""
+        """Implement ``Decoder.step``."""
         ids = np.array(tokens, np.int64)[:, None]
         chosen, positions = np.array(rows), self._positions[rows]
         self._mask = np.concatenate([self._mask[chosen], np.ones_like(ids)], axis=1)
@@ -64,7 +64,7 @@ class OpenVinoDecoder(OfOneProcess):
 
 
 class OpenVinoDecoders(OfOneProcess):
-    """A compiled generator. Each of its decoders keeps other keys and values; ``width`` of them keep all cores busy."""
+    """A compiled generator. Each of its decoders has its own keys and values; ``width`` of them keep all cores busy."""
 
     def __init__(self, model: ov.CompiledModel) -> None:
         self._model = model
@@ -77,7 +77,7 @@ class OpenVinoDecoders(OfOneProcess):
 
 
 def open_session(folder: GeneratorFolder, key: str, precision: str | None) -> OpenVinoDecoders:
-    """Return the generator, compiled."""
+    """Return the compiled generator."""
     precision = heads_precision(precision)
     return OpenVinoDecoders(compile_cached(key, lambda: _graph(folder, precision == "i8"), precision))
 

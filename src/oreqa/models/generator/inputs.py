@@ -1,7 +1,7 @@
 """Question generators: the settings of their folders, and their inputs.
 
 An input is ``[CLS] style title [SEP] context with the answer marked [SEP]``, then the question. The context is the answer's
-sentence with one sentence on each side; the answer stands between two markers. Style and markers are vocabulary entries
+sentence with one sentence on each side; the answer is enclosed in two markers. Style and markers are vocabulary entries
 that BERT does not use.
 """
 
@@ -22,7 +22,7 @@ from oreqa.models.names import GENERATOR, ModelFolder, find_tokenizer, folder_se
 from oreqa.models.settings import MIN_TOKENS
 
 NEIGHBOURS = 1
-"""Sentences before and after the answer's that are shown with it."""
+"""Sentences shown on each side of the answer's."""
 
 ANSWER_OPENS, ANSWER_CLOSES = "[unused0]", "[unused1]"
 _FIRST_STYLE = 2
@@ -32,9 +32,9 @@ _FIRST_STYLE = 2
 class GeneratorFolder(ModelFolder):
     """The settings of a generator's folder.
 
-    ``styles`` are the kinds of questions that it learned, each from another training set; those that are ``untitled`` were
-    learned without titles. ``max_tokens`` is the longest prefix (title, context and answer with special tokens),
-    ``question_tokens`` the longest question with [SEP].
+    ``styles`` are the kinds of questions it learned, each from a different training set; ``untitled`` ones were learned
+    without titles. ``max_tokens`` is the longest prefix (title, context and answer with special tokens), ``question_tokens``
+    the longest question with [SEP].
     """
 
     styles: tuple[str, ...]
@@ -80,7 +80,7 @@ class MarkedAnswer:
 
 
 def mark_answer(title: str, text: str, start: int, end: int, sentences: Sequence[tuple[int, int]]) -> MarkedAnswer:
-    """Return the answer ``text[start:end]`` in its sentence, with NEIGHBOURS on each side, of the text's ``sentences``."""
+    """Return the answer ``text[start:end]`` in its sentence, with NEIGHBOURS of the text's ``sentences`` on each side."""
     if not sentences:
         return MarkedAnswer(title, text, start, end)
     starts = [sentence[0] for sentence in sentences]
@@ -112,9 +112,9 @@ class GeneratorInputs(WindowInputs):
         (self.end,) = self._tail
 
     def prefix(self, title: Tokens, context: Tokens, start: int, end: int, style: str) -> list[int] | None:
-        """Return the ids of a prefix, of at most ``max_tokens``; None if there is no token in the answer.
+        """Return the ids of a prefix, of at most ``max_tokens``; None if the answer has no token.
 
-        Of a context that is too long, what is nearest to the answer stays; of an answer that is too long, its beginning.
+        A context that is too long is truncated around the answer; an answer that is too long, at its end.
         """
         answer = token_span(context, start, end)
         if answer is None:
@@ -129,7 +129,7 @@ class GeneratorInputs(WindowInputs):
         return [*head, *ids[: inside.start], self.opens, *ids[inside], self.closes, *ids[inside.stop :], self.end]
 
     def prefixes(self, answers: Sequence[MarkedAnswer], styles: Sequence[str]) -> list[list[int] | None]:
-        """Return the prefix of each answer, in the style for it, as ``prefix``; without the title if it is untitled."""
+        """Return the prefix of each answer in its style, like ``prefix``; without the title if the style is untitled."""
         titles = ["" if style in self._untitled else a.title for a, style in zip(answers, styles, strict=True)]
         tokens = self.tokenize([*titles, *(answer.context for answer in answers)])
         return [
@@ -138,13 +138,13 @@ class GeneratorInputs(WindowInputs):
         ]
 
     def ending(self, path: Path) -> Ending:
-        """Return how questions end; they hold no special or unused token. ``path`` is the model's folder."""
+        """Return how questions end; they contain no special or unused token. ``path`` is the model's folder."""
         vocabulary = self.tokenizer.get_vocab()
         special = [i for token, i in vocabulary.items() if len(token) > 2 and token[0] + token[-1] in ("[]", "<>")]
         return Ending(self.end, self.question_tokens, np.array([i for i in special if i != self.end]), path)
 
     def text(self, ids: Sequence[int], answer: MarkedAnswer) -> str:
-        """Return a question as text, with its words written as in the answer's context and title."""
+        """Return a question as text, with words spelled as in the answer's context and title."""
         writing = Writing()
         tokens = self.tokenize((answer.context, answer.title))
         for text in (answer.context, answer.title):
@@ -155,6 +155,6 @@ class GeneratorInputs(WindowInputs):
         return [str(self.tokenizer.id_to_token(number)) for number in ids]
 
     def questions(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the ids of each question, cut to ``question_tokens``, and the [SEP] that ends it."""
+        """Return the ids of each question, truncated to ``question_tokens``, followed by [SEP]."""
         tokens = self.tokenize(texts)
         return [[*tokens[text].ids[: self.question_tokens - 1], self.end] for text in texts]

@@ -1,10 +1,10 @@
 """Question generators in torch: our own, which is trained here and runs on a GPU, and a BART or T5, which runs on either.
 
-Ours is one BERT or MPNet with UniLM's prefix mask (Dong et al. 2019), and BERT's language model head.
+Ours is a single BERT or MPNet with UniLM's prefix mask (Dong et al. 2019), and BERT's language model head.
 
-The prefix (context and answer) sees all of itself, the question sees the prefix and what stands before it in the question.
-One stack of layers both reads and writes, so that nothing but the head is new; the output embeddings are the input's. The
-tensor names of a BERT are those of transformers' BertLMHeadModel, which can load the folder.
+The prefix (context and answer) sees all of itself; the question sees the prefix and its own preceding tokens. One stack of
+layers both reads and writes, so that only the head is new; the output embeddings are the input's. A BERT's tensor names
+are those of transformers' BertLMHeadModel, which can load the folder.
 """
 
 from __future__ import annotations
@@ -39,10 +39,11 @@ from oreqa.models.weights import language_head, load_weights
 
 
 def prefix_mask(prefixes: Tensor, lengths: Tensor, tokens: int) -> Tensor:
-    """The additive attention mask ``[N, 1, T, T]`` float32: 0 where row i may see column j, else the lowest number.
+    """Return the additive attention mask ``[N, 1, T, T]`` float32: 0 where row i may see column j, else the lowest number.
 
-    ``prefixes`` and ``lengths`` (``[N]``) are the tokens of the prefix, and of prefix and question together; ``tokens`` is
-    T. A float mask, because transformers' eager attention adds it to the scores: a bool mask would mask nothing there.
+    ``prefixes`` and ``lengths`` (``[N]``) are the numbers of tokens of the prefix, and of prefix and question together;
+    ``tokens`` is T. The mask is float because transformers' eager attention adds it to the scores: a bool mask would mask
+    nothing there.
     """
     place = torch.arange(tokens, device=prefixes.device)
     in_prefix = place < prefixes[:, None, None]
@@ -70,7 +71,7 @@ class BertGenerator(BertLMHeadModel):  # type: ignore[misc]
 
 
 class MPNetGenerator(HeadedModel):
-    """The same with an MPNet, which keeps no keys and values, and with the head that BERT has."""
+    """The same with an MPNet, which keeps no keys and values, and with BERT's head."""
 
     def __init__(self, config: MPNetConfig) -> None:
         super().__init__(config)
@@ -83,7 +84,7 @@ class MPNetGenerator(HeadedModel):
     def forward(
         self, input_ids: Tensor, prefixes: Tensor, lengths: Tensor, token_type_ids: Tensor, predicts: Tensor
     ) -> Tensor:
-        """As ``BertGenerator.forward``; the token types are not used."""
+        """Implement ``BertGenerator.forward``; the token types are not used."""
         mask = prefix_mask(prefixes, lengths, input_ids.shape[1])
         hidden = self.backbone(input_ids, attention_mask=mask).last_hidden_state[predicts]
         head, words = self.cls.predictions, self.backbone.get_input_embeddings().weight
@@ -91,7 +92,7 @@ class MPNetGenerator(HeadedModel):
 
 
 def new_generator(config: PreTrainedConfig) -> BertGenerator | MPNetGenerator:
-    """A random generator of the architecture of ``config``. Raises ModelError for one that none is built for."""
+    """Return a random generator of the architecture of ``config``. Raises ModelError for unsupported architectures."""
     if config.model_type not in ("bert", "mpnet"):
         raise ModelError(f"a question generator is a BERT or an MPNet, not a {config.model_type}: begin with another model")
     return BertGenerator(config) if config.model_type == "bert" else MPNetGenerator(config)
@@ -115,7 +116,7 @@ class TorchDecoder:
         self._positions: Any = None
 
     def start(self, prefixes: Sequence[Sequence[int]]) -> Floats:
-        """As ``Decoder.start``."""
+        """Implement ``Decoder.start``."""
         self._cache = DynamicCache(config=self._module.config)
         rows = [torch.tensor(prefix) for prefix in prefixes]
         ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True).to(self._device)
@@ -126,7 +127,7 @@ class TorchDecoder:
         return self._run(ids, torch.zeros_like(ids), places.expand_as(ids), lengths - 1)
 
     def step(self, rows: Sequence[int], tokens: Sequence[int]) -> Floats:
-        """As ``Decoder.step``."""
+        """Implement ``Decoder.step``."""
         ids = torch.tensor(tokens, device=self._device)[:, None]
         chosen = torch.tensor(rows, device=self._device)
         self._cache.batch_select_indices(chosen)
@@ -149,19 +150,19 @@ class TorchDecoder:
 
 
 class WholeDecoder:
-    """A batch of prefixes of a model that keeps no keys and values: every step reads all tokens again; see ``Decoder``."""
+    """A batch of prefixes of a model without a key-value cache: every step reads all tokens again; see ``Decoder``."""
 
     def __init__(self, module: MPNetGenerator, device: str) -> None:
         self._module, self._device = module, device
         self._rows: list[tuple[int, list[int]]] = []
 
     def start(self, prefixes: Sequence[Sequence[int]]) -> Floats:
-        """As ``Decoder.start``."""
+        """Implement ``Decoder.start``."""
         self._rows = [(len(prefix), list(prefix)) for prefix in prefixes]
         return self._run()
 
     def step(self, rows: Sequence[int], tokens: Sequence[int]) -> Floats:
-        """As ``Decoder.step``."""
+        """Implement ``Decoder.step``."""
         chosen = [self._rows[row] for row in rows]
         self._rows = [(size, [*ids, token]) for (size, ids), token in zip(chosen, tokens, strict=True)]
         return self._run()
@@ -186,7 +187,7 @@ class Seq2SeqDecoder:
         self._mask: Any = None
 
     def start(self, prefixes: Sequence[Sequence[int]]) -> Floats:
-        """As ``Decoder.start``."""
+        """Implement ``Decoder.start``."""
         config = self._module.config
         self._cache = EncoderDecoderCache(DynamicCache(config=config), DynamicCache(config=config))
         rows = [torch.tensor(prefix) for prefix in prefixes]
@@ -199,7 +200,7 @@ class Seq2SeqDecoder:
         return self._run(begin.expand(len(rows), -1))
 
     def step(self, rows: Sequence[int], tokens: Sequence[int]) -> Floats:
-        """As ``Decoder.step``."""
+        """Implement ``Decoder.step``."""
         chosen = torch.tensor(rows, device=self._device)
         self._cache.batch_select_indices(chosen)
         self._hidden, self._mask = self._hidden[chosen], self._mask[chosen]
@@ -218,13 +219,13 @@ class Seq2SeqDecoder:
 
 
 def first_tokens(module: Any) -> list[int]:
-    """The tokens that the decoder of a BART or T5 starts from, as in its training."""
+    """Return the tokens that the decoder of a BART or T5 starts from, as in its training."""
     config = module.config
     return [config.decoder_start_token_id, *([config.bos_token_id] if config.model_type == "bart" else [])]
 
 
 class TorchDecoders:
-    """A generator on a device; one decoder at a time keeps it busy."""
+    """A generator on a device, which one decoder keeps busy."""
 
     width = 1
 
@@ -242,13 +243,13 @@ def open_session(folder: GeneratorFolder, precision: str | None, device: str = "
         module = load_seq2seq(folder.path)
         return TorchDecoders(module.to(device, torch_precision(device, precision)).eval(), device, Seq2SeqDecoder)
     weights = load_weights(folder.path)
-    language_head(weights, folder.path, folder.config)  # says what is missing
+    language_head(weights, folder.path, folder.config)  # reports what is missing
     module = load_module(new_generator, folder, weights, device, precision)
     return TorchDecoders(module, device, TorchDecoder if isinstance(module, BertGenerator) else WholeDecoder)
 
 
 def load_seq2seq(path: Path, **settings: Any) -> Any:
-    """Load the BART or T5 of a folder, with some of its ``settings`` changed. Raises ModelError if it cannot be read."""
+    """Load the BART or T5 of a folder, with some ``settings`` overridden. Raises ModelError if it cannot be read."""
     architecture = next(name for name in read_config(path)["architectures"] if name in SEQ2SEQ)
     try:
         return getattr(transformers, architecture).from_pretrained(

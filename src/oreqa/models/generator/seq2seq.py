@@ -23,7 +23,7 @@ ONLY_STYLE = "question"
 """The style of a model whose folder names none."""
 
 ANSWER_SHARE = 4
-"""An answer takes at most this part of the input, one fourth."""
+"""An answer takes at most one fourth of the input."""
 
 
 class Seq2SeqFolder(GeneratorFolder):
@@ -33,7 +33,7 @@ class Seq2SeqFolder(GeneratorFolder):
 
     @property
     def needs_torch(self) -> bool:
-        """OpenVINO has no graph for it."""
+        """True: OpenVINO has no graph for it."""
         return True
 
 
@@ -52,9 +52,9 @@ def read_seq2seq_folder(path: Path, config: dict[str, Any]) -> Seq2SeqFolder:
 
 
 class Seq2SeqInputs:
-    """Builds the inputs of a BART or T5, and reads what it writes.
+    """Builds the inputs of a BART or T5, and converts its output to text.
 
-    Raises ModelError for a tokenizer that is damaged, or that has no token to end a text.
+    Raises ModelError for a tokenizer that is damaged, or that has no end token.
     """
 
     reads_passages = True
@@ -77,7 +77,10 @@ class Seq2SeqInputs:
         self._vocabulary = whole_number(folder.config, "vocab_size", folder.path)
 
     def ending(self, path: Path) -> Ending:
-        """Return how questions end; they hold no special token and none that the tokenizer lacks. ``path`` is the folder."""
+        """Return how questions end; they contain no special token and none that the tokenizer lacks.
+
+        ``path`` is the folder.
+        """
         forbidden = {number for number, token in self.tokenizer.get_added_tokens_decoder().items() if token.special}
         forbidden |= set(range(self.tokenizer.get_vocab_size(), self._vocabulary))
         return Ending(self._end, self.question_tokens, np.array(sorted(forbidden - {self._end}), np.intp), path)
@@ -85,7 +88,7 @@ class Seq2SeqInputs:
     def prefixes(self, answers: Sequence[MarkedAnswer], styles: Sequence[str]) -> list[list[int] | None]:
         """Return the encoder's input for each answer; None for an answer without a token.
 
-        Of a passage that is too long, the end is cut off, and of an answer as well.
+        A passage that is too long is truncated at its end, and so is an answer.
         """
         inputs: list[list[int] | None] = []
         for answer, passage in zip(self._ids(a.text for a in answers), self._ids(a.context for a in answers), strict=True):
@@ -97,7 +100,7 @@ class Seq2SeqInputs:
         return [encoding.ids for encoding in self.tokenizer.encode_batch(list(texts), add_special_tokens=False)]
 
     def questions(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the ids of each question, cut to ``question_tokens``, and the token that ends it."""
+        """Return the ids of each question, truncated to ``question_tokens``, followed by the end token."""
         return [[*ids[: self.question_tokens - 1], self._end] for ids in self._ids(texts)]
 
     def text(self, ids: Sequence[int], answer: MarkedAnswer) -> str:

@@ -1,7 +1,7 @@
-"""Turn the word pieces of a generated question into text as the passage writes it.
+"""Turns the word pieces of a generated question into text spelled like the passage.
 
-The model is uncased, and its tokenizer parts words from punctuation and drops accents. The passage and its title say how
-their words are written; rules of English say the rest.
+The model is uncased, and its tokenizer splits punctuation and drops accents. The passage and its title show the spelling
+of their words; rules of English determine the rest.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _FUNCTION_WORDS = frozenset(_WORDS.split())
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word of a passage, or a mark of punctuation: ``key`` as the tokenizer has it, ``written`` as the passage has it.
+    """A word of a passage, or a punctuation mark: ``key`` as in the tokenizer, ``written`` as in the passage.
 
     ``spaced`` says whether there is a space before it, ``first`` whether it begins a sentence.
     """
@@ -51,18 +51,18 @@ class Word:
 
 @dataclass(slots=True)
 class Writing:
-    """How a passage and its title write words."""
+    """How a passage and its title spell words."""
 
     words: list[Word] = field(default_factory=list)
     pairs: dict[tuple[str, str], int] = field(default_factory=dict)
-    """Two words to the place where the first of them stands first."""
+    """Maps two adjacent words to the first occurrence of the first one."""
     inside: dict[str, Counter[str]] = field(default_factory=dict)
-    """How a word is written inside of sentences, and how often."""
+    """The spellings of a word inside sentences, with counts."""
     beginning: dict[str, Counter[str]] = field(default_factory=dict)
-    """How it is written where a sentence begins, which says less."""
+    """The spellings at the beginning of sentences, which say less."""
 
     def add(self, text: str, tokens: Tokens, pieces: Sequence[str]) -> None:
-        """Learn from a text; ``pieces`` are those of its tokens."""
+        """Learn from a text; ``pieces`` are the word pieces of its tokens."""
         words = list(_words(text, tokens, pieces))
         shouted = text.upper() == text  # its case says nothing
         for word in words:
@@ -71,7 +71,7 @@ class Writing:
             (self.beginning if word.first else self.inside).setdefault(word.key, Counter())[word.written] += 1
         for place, (word, following) in enumerate(pairwise(words), len(self.words)):
             self.pairs.setdefault((word.key, following.key), place)
-        # The empty word parts texts: no pair reaches over it.
+        # The empty word separates texts: no pair spans it.
         self.words += [*words, Word("", "", True, True)]
 
 
@@ -119,7 +119,7 @@ def join_pieces(pieces: Iterable[str]) -> list[str]:
 
 
 def _aligned(keys: Sequence[str], writing: Writing) -> list[int | None]:
-    """The place of each word in the passage where its neighbour is the same, in as few pieces as possible."""
+    """Align each word with a place in the passage with the same neighbour, in as few runs as possible; None without one."""
     places: list[int | None] = []
     before: int | None = None
     for number, key in enumerate(keys):
@@ -132,9 +132,9 @@ def _aligned(keys: Sequence[str], writing: Writing) -> list[int | None]:
 
 
 def _written(keys: Sequence[str], places: Sequence[int | None], number: int, writing: Writing) -> str:
-    """How a word is written: as in its place, else as inside of the source's sentences, else as where they begin.
+    """Return a word's spelling: as in its place, else as inside the source's sentences, else as at their beginnings.
 
-    A word that is not in the source is written as its plural or singular there.
+    A word that is not in the source is spelled like its plural or singular there.
     """
     key, place = keys[number], places[number]
     if place is not None:
@@ -160,7 +160,7 @@ def _written(keys: Sequence[str], places: Sequence[int | None], number: int, wri
 
 @dataclass(slots=True)
 class _Spaces:
-    """Says where spaces stand between the words of a question."""
+    """Decides where spaces go between the words of a question."""
 
     keys: Sequence[str]
     places: Sequence[int | None]
@@ -169,7 +169,7 @@ class _Spaces:
     after_opening: bool = False
 
     def before(self, number: int) -> bool:
-        """Whether there is a space before a word; it is asked for each, from the first, in their order."""
+        """Return whether a space precedes a word; call it for each word, in order."""
         left, right = self.keys[number - 1] if number else "", self.keys[number]
         space = self._by_rule(number, left, right)
         place = self.places[number]

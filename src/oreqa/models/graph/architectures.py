@@ -1,9 +1,9 @@
-"""The architectures of encoders: ``model_type`` in config.json to the module of this folder that builds the graph.
+"""The architectures of encoders: maps ``model_type`` in config.json to the module of this folder that builds the graph.
 
 A new architecture is a file NAME.py with a function ``NAME_graph``, a line in the table here, and one in ``PREFIXES``
-(``models.settings``). What it calls otherwise than BERT goes into the tables for that: ``_OTHER_SETTINGS`` and
-``_AFTER_PADDING`` there, ``HEAD_LAYERS`` in ``models.weights``, ``_ACTIVATIONS`` in ``heads``, and, for training,
-``_RATES`` and ``embeddings_of`` in ``training.backbone``. Families add their heads to its hidden states.
+(``models.settings``). Names that differ from BERT's go into these tables: ``_OTHER_SETTINGS`` and ``_AFTER_PADDING``
+there, ``HEAD_LAYERS`` in ``models.weights``, ``_ACTIVATIONS`` in ``heads``, and, for training, ``_RATES`` and
+``embeddings_of`` in ``training.backbone``. Families add their heads to its hidden states.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ _GENERATING = {
     "electra": "electra",
     "mpnet": "mpnet",
 }
-"""Architectures that take all options."""
+"""Architectures that support all options."""
 
 _HEADED = {**_GENERATING, "modernbert": "modernbert"}
-"""Architectures that carry heads, but do not keep keys and values."""
+"""Architectures that support heads, but no cache of keys and values."""
 
 _ALL = {**_HEADED, RECURRENT: "recurrent"}
-"""With those of encoders alone, which take no option."""
+"""All architectures, including those of encoders without options."""
 
 
 def build_graph(folder: Path, weights: Mapping[str, np.ndarray], config: Mapping[str, Any], **options: bool) -> Graph:
     """Build the hidden states of the model in ``folder``; heads need some of the ``Options``.
 
-    Raises ModelError as ``check_architecture`` does, and for weights that are missing or do not fit.
+    Raises ModelError like ``check_architecture``, and for weights that are missing or do not fit.
     """
     chosen = Options(**options)
     check_architecture(folder, config, headed=bool(options), cached=chosen.cached)
@@ -52,8 +52,10 @@ def build_graph(folder: Path, weights: Mapping[str, np.ndarray], config: Mapping
 
 
 def check_architecture(folder: Path, config: Mapping[str, Any], headed: bool = False, cached: bool = False) -> None:
-    """Raise ModelError for an architecture that does not run here, or not with a head or as a generator (``cached``), and
-    for unknown position embeddings or activation."""
+    """Raise ModelError for an architecture that does not run here, or not with a head or as a generator (``cached``).
+
+    Also raised for unknown position embeddings or activations.
+    """
     kind, settings = config.get("model_type"), uniform_settings(config)
     supported = _GENERATING if cached else _HEADED if headed else _ALL
     if kind not in supported:

@@ -1,4 +1,4 @@
-"""What the cache folder holds: graphs with their checksums, and fingerprints of model folders."""
+"""The contents of the cache folder: graphs with their checksums, and fingerprints of model folders."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from oreqa.paths import cache_folder
 CHECKSUMS = "checksums.json"
 
 _SUFFIXES = (".safetensors", ".json", ".txt", ".xml", ".bin", ".onnx", ".onnx_data", ".data")
-"""Of files that may affect a model's output."""
+"""Suffixes of files that may affect a model's output."""
 
 _STALE = 3600
-"""Age in seconds from which a draft is taken to be left over from a process that was killed."""
+"""Age in seconds from which a draft is considered left over from a killed process."""
 
 
 def is_intact(folder: Path) -> bool:
@@ -78,8 +78,7 @@ def cached_fingerprint(folder: Path) -> str:
 
 
 def recorded_fingerprint(folder: Path) -> str | None:
-    """Return the fingerprint that the cache has of a folder, as it is now; None if the model was not loaded since it
-    changed."""
+    """Return the cached fingerprint of an unchanged folder; None if it has changed, or was never loaded."""
     return _recorded(folder, _file_state(folder))
 
 
@@ -95,12 +94,12 @@ def _fingerprints() -> Path:
 
 
 def _check(state: list[Any], value: str) -> int:
-    """A checksum: a damaged fingerprint would be that of another model."""
+    """Return a checksum: a damaged fingerprint might be that of another model."""
     return zlib.crc32(json.dumps([state, value]).encode())
 
 
 def _file_state(folder: Path) -> list[Any]:
-    """Names, sizes and times of the files of a model, and of those of its base."""
+    """Return the names, sizes and times of the files of a model, and of those of its base."""
     files = sorted(f for f in folder.rglob("*") if f.suffix in _SUFFIXES and f.is_file())
     base = difference_base(folder)
     return [

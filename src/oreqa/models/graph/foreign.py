@@ -1,7 +1,7 @@
 """Graphs that oreqa does not build: read from the model's folder, or converted from its weights by transformers.
 
-A folder has its graph as OpenVINO's or as ONNX (``models.settings.GRAPHS``). Converting needs the ``train`` extra, once: the
-cache keeps the graph.
+A folder has its graph for OpenVINO or as ONNX (``models.settings.GRAPHS``). Converting needs the ``train`` extra, once:
+the cache keeps the graph.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ _OUTPUTS = {
     "QuestionAnswering": (("start_logits",), ("end_logits",)),
     "SequenceClassification": (("logits",),),
 }
-"""The heads of transformers' classes, to the names of their outputs; the first that a graph has."""
+"""Maps the heads of transformers' classes to possible names of their outputs; the first that a graph has is used."""
 
 
 def foreign_graph(folder: Path, config: Mapping[str, Any], head: str = "", eight_bits: bool = False) -> Graph:
-    """The graph of the model in ``folder``.
+    """Return the graph of the model in ``folder``.
 
-    ``hidden`` is what its ``head`` computes: without one the hidden states ``[batch, tokens, width]``; the start and end
+    ``hidden`` is the output of its ``head``: without one, the hidden states ``[batch, tokens, width]``; the start and end
     logits ``[batch, tokens, 2]`` of ``QuestionAnswering``; the logits ``[batch, labels]`` of ``SequenceClassification``.
     ``eight_bits`` quantises its matrices to int8 with one scale per row.
 
-    Raises ModelError if there is neither a graph nor what converts the weights, or for a graph with other inputs or outputs.
+    Raises ModelError if there is neither a graph nor a way to convert the weights, or if it has other inputs or outputs.
     """
     model = _read(folder, config) or _convert(folder, config, head)
     inputs = token_inputs()
@@ -57,7 +57,7 @@ def _read(folder: Path, config: Mapping[str, Any]) -> ov.Model | None:
 
 
 def _connect(model: ov.Model, inputs: Mapping[str, Any], folder: Path, config: Mapping[str, Any]) -> None:
-    """Feed a model from our inputs; padding has the number by which some graphs know it, and positions are counted."""
+    """Connect a model to our inputs, with the padding id that some graphs detect, and with position numbers."""
     ids, mask = inputs["input_ids"], inputs["attention_mask"]
     padding = scalar(config.get("pad_token_id") or 0)
     positions = op.add(places(inputs), scalar(first_position(config, folder)))
@@ -76,7 +76,7 @@ def _connect(model: ov.Model, inputs: Mapping[str, Any], folder: Path, config: M
 
 
 def _quantise(model: ov.Model) -> None:
-    """Quantise the matrices that hidden states are multiplied by."""
+    """Quantise the matrices that multiply hidden states."""
     for node in model.get_ops():
         if node.get_type_name() != "MatMul" or node.input_value(0).get_partial_shape().is_static:
             continue
@@ -110,7 +110,7 @@ def _convert(folder: Path, config: Mapping[str, Any], head: str) -> ov.Model:
         from oreqa.models.graph.torch import load_to_convert, silence_transformers
 
         with silence_transformers(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # those of tracing a module are about its code
+            warnings.simplefilter("ignore")  # warnings about the traced module's code
             module, tokens, lacking = load_to_convert(folder, head)
             model = None if lacking else ov.convert_model(module, example_input=tokens)
     except ImportError:

@@ -1,4 +1,4 @@
-"""The layers that transformers' heads have between the hidden states and the output layer."""
+"""The layers between the hidden states and the output layer in transformers' heads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ACTIVATIONS = {"bert.pooler.dense": "tanh", "classifier.dense": "tanh", "pre_cl
 
 
 def before_output(x: Any, weights: Mapping[str, np.ndarray], path: Path, config: Mapping[str, Any]) -> Any:
-    """``x`` ``[..., width]`` behind the layer of the head that comes before the output layer; the same without one.
+    """Apply the head's layer before the output layer, if any, to ``x`` ``[..., width]``.
 
     Raises ModelError for a layer that does not fit the encoder, and for an unknown activation.
     """
@@ -40,7 +40,7 @@ def before_output(x: Any, weights: Mapping[str, np.ndarray], path: Path, config:
 
 
 def mean_of_tokens(graph: Graph) -> Any:
-    """The mean of the hidden states of an input's tokens, ``[batch, width]``."""
+    """Return the mean of the hidden states of an input's tokens, ``[batch, width]``."""
     tokens = op.unsqueeze(op.convert(graph.inputs["attention_mask"], np.float32), ints(2))
     total = op.reduce_sum(op.multiply(graph.hidden, tokens), ints(1), False)
     return op.divide(total, op.reduce_sum(tokens, ints(1), False))

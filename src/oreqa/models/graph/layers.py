@@ -1,4 +1,4 @@
-"""Parts of OpenVINO graphs that architectures and heads share: a folder's weights as constants, the inputs, layers."""
+"""Parts of OpenVINO graphs shared by architectures and heads: a folder's weights as constants, the inputs, layers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from oreqa.models.graph.quiet_openvino import op, ov
 from oreqa.models.settings import encoder_prefix, hidden_size, uniform_settings, whole_number
 
 ACTIVATIONS = {"gelu": "ERF", "gelu_new": "TANH", "gelu_pytorch_tanh": "TANH", "relu": ""}
-"""Values of ``hidden_act`` to OpenVINO's kinds of GELU; without one, it is ReLU."""
+"""Maps ``hidden_act`` to OpenVINO's kinds of GELU; an empty value is ReLU."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Graph:
 
     The inputs are ``input_ids``, ``attention_mask`` and ``token_type_ids`` (``[batch, tokens]`` int64); ``hidden`` is
     ``[batch, tokens, width]`` float32. Families add their heads before the model is compiled. ``words`` are the word
-    embeddings, ``[vocabulary, width]``; ``sinks`` the nodes that keep keys and values between two calls.
+    embeddings, ``[vocabulary, width]``; ``sinks`` the nodes that keep keys and values between calls.
     """
 
     inputs: Mapping[str, Any]
@@ -32,7 +32,7 @@ class Graph:
     sinks: tuple[Any, ...] = ()
 
     def model(self, outputs: Mapping[str, Any], extra: Mapping[str, Any] | None = None) -> ov.Model:
-        """The model with the encoder's and the ``extra`` inputs, and with the outputs, all named."""
+        """Return the model with the encoder's and the ``extra`` inputs, and with the outputs, all named."""
         inputs = {**self.inputs, **(extra or {})}
         for label, node in inputs.items():
             node.output(0).tensor.set_names({label})
@@ -45,14 +45,14 @@ class Graph:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a family asks of an encoder's graph.
+    """What a family requires of an encoder's graph.
 
     ``eight_bits`` quantises the layers' matrices to int8 with one scale per row. ``cls_only`` computes the last layer for
-    the first token alone: ``hidden`` is then ``[batch, 1, width]``, with the same values at less cost.
+    the first token only: ``hidden`` is then ``[batch, 1, width]``, with the same values at lower cost.
 
-    ``cached`` keeps the layers' keys and values from call to call: the tokens of a call see those of the calls before it.
-    There are two more inputs: ``position_ids`` (``[batch, tokens]``, from 0) and ``rows`` (``[batch]``), the number that
-    each row had in the call before; ``attention_mask`` is ``[batch, earlier tokens + tokens]``.
+    ``cached`` keeps the layers' keys and values between calls: tokens see those of earlier calls. It adds two inputs:
+    ``position_ids`` (``[batch, tokens]``, from 0) and ``rows`` (``[batch]``), each row's number in the previous call;
+    ``attention_mask`` is ``[batch, earlier tokens + tokens]``.
     """
 
     eight_bits: bool = False
@@ -61,7 +61,7 @@ class Options:
 
 
 class Constants:
-    """The weights of the model in ``folder`` as constants of a graph, their shapes checked.
+    """The weights of the model in ``folder`` as constants of a graph, with their shapes checked.
 
     ``config`` has its settings under BERT's names; ``width`` is that of the hidden states, ``depth`` the number of layers.
     """
@@ -75,11 +75,11 @@ class Constants:
             raise ModelError(f"{folder}: its setting layer_norm_eps is {self._eps!r}; it must be a number above 0")
 
     def number(self, setting: str, default: int | None = None, minimum: int = 0) -> int:
-        """A setting that is a whole number. Raises ModelError for anything else, and for less than ``minimum``."""
+        """Return an integer setting. Raises ModelError for anything else, and for less than ``minimum``."""
         return whole_number(self.config, setting, self.folder, default, minimum)
 
     def heads(self) -> int:
-        """The number of attention heads. Raises ModelError if the width is no multiple of it."""
+        """Return the number of attention heads. Raises ModelError unless it divides the width."""
         heads = self.number("num_attention_heads", minimum=1)
         if self.width % heads:
             raise ModelError(
@@ -88,7 +88,10 @@ class Constants:
         return heads
 
     def array(self, name: str, *shape: int | None) -> np.ndarray:
-        """The weights ``name`` in float32. Raises ModelError if they are missing or not of that shape (None: any size)."""
+        """Return the weights ``name`` in float32.
+
+        Raises ModelError if they are missing or not of that shape (None: any size).
+        """
         try:
             value = self._weights[self._prefix + name]
         except KeyError:
@@ -102,24 +105,24 @@ class Constants:
         return np.ascontiguousarray(value, dtype=np.float32)
 
     def __call__(self, name: str, *shape: int | None) -> Any:
-        """The same as a constant."""
+        """Return the weights as a constant."""
         return op.constant(self.array(name, *shape), shared_memory=True)
 
     def norm(self, x: Any, name: str, width: int | None = None, bias: bool = True) -> Any:
-        """The layer normalisation ``name``, of the hidden states' width if none is given."""
+        """Apply the layer normalisation ``name``, by default of the hidden states' width."""
         width = width or self.width
         return layer_norm(x, self(f"{name}.weight", width), self(f"{name}.bias", width) if bias else None, self._eps)
 
     def linear(
         self, x: Any, name: str, out: int | None, into: int | None, eight_bits: bool = False, bias: bool = True
     ) -> Any:
-        """The linear layer ``name`` of ``into`` inputs and ``out`` outputs (None: any number)."""
+        """Apply the linear layer ``name`` with ``into`` inputs and ``out`` outputs (None: any number)."""
         x = product(x, self(f"{name}.weight", out, into), eight_bits)
         return op.add(x, self(f"{name}.bias", out)) if bias else x
 
 
 def token_inputs() -> dict[str, Any]:
-    """The inputs of every encoder, ``[batch, tokens]`` int64 each, by name."""
+    """Return the inputs of every encoder, ``[batch, tokens]`` int64 each, by name."""
     return {name: op.parameter([-1, -1], np.int64, name) for name in ("input_ids", "attention_mask", "token_type_ids")}
 
 
@@ -131,9 +134,9 @@ def embed_tokens(
     first_position: int = 0,
     segments: bool = True,
 ) -> Graph:
-    """The inputs and the normalised sums of the embeddings of words, positions and ``segments``: ``[batch, tokens, width]``.
+    """Return the inputs and the normalised sums of word, position and ``segments`` embeddings: ``[batch, tokens, width]``.
 
-    ``width`` is that of the model, if left out; the first token has the position ``first_position``.
+    The default ``width`` is the model's; the first token has the position ``first_position``.
     """
     inputs = token_inputs()
     if options.cached:
@@ -154,43 +157,43 @@ def embed_tokens(
 
 
 def first_rows(table: Any, inputs: Mapping[str, Any]) -> Any:
-    """The first rows of a table, as many as the batch has tokens."""
+    """Return the first rows of a table, as many as the batch has tokens."""
     length = op.gather(op.shape_of(inputs["input_ids"]), ints(1), scalar(0))
     return op.slice(table, ints(0), length, ints(1), ints(0))
 
 
 def places(inputs: Mapping[str, Any]) -> Any:
-    """The places of the batch's tokens from 0, ``[tokens]`` int64."""
+    """Return the positions of the batch's tokens from 0, ``[tokens]`` int64."""
     tokens = op.gather(op.shape_of(inputs["input_ids"]), scalar(1), scalar(0))
     return op.range(scalar(0), tokens, scalar(1), "i64")
 
 
 def distances(inputs: Mapping[str, Any]) -> Any:
-    """How far each token stands behind each, ``[tokens, tokens]`` int64: row i, column j is j - i."""
+    """Return the distances between tokens, ``[tokens, tokens]`` int64: row i, column j is j - i."""
     return op.subtract(op.unsqueeze(places(inputs), ints(0)), op.unsqueeze(places(inputs), ints(1)))
 
 
 def padding_bias(mask: Any) -> Any:
-    """The bias of the attention, ``[batch, 1, 1, tokens]``: 0 for tokens, a large negative number for padding."""
+    """Return the attention bias, ``[batch, 1, 1, tokens]``: 0 for tokens, a large negative number for padding."""
     is_token = op.unsqueeze(op.convert(mask, np.float32), ints(1, 2))
     return op.multiply(op.subtract(op.constant(np.float32(1)), is_token), op.constant(np.float32(-1e9)))
 
 
 def split_heads(x: Any, heads: int, width: int) -> Any:
-    """``[batch, tokens, heads * width]`` to ``[batch, heads, tokens, width]``."""
+    """Reshape ``[batch, tokens, heads * width]`` to ``[batch, heads, tokens, width]``."""
     return op.transpose(op.reshape(x, ints(0, 0, heads, width), True), ints(0, 2, 1, 3))
 
 
 def attend(query: Any, key: Any, value: Any, bias: Any, width: int) -> Any:
-    """What the heads attend to, side by side: ``[batch, tokens, width]``."""
+    """Return the concatenated outputs of the attention heads: ``[batch, tokens, width]``."""
     attended = op.scaled_dot_product_attention(query, key, value, bias)
     return op.reshape(op.transpose(attended, ints(0, 2, 1, 3)), ints(0, 0, width), True)
 
 
 def rotate(x: Any, rotation: Sequence[Any]) -> Any:
-    """Rotate pairs of values by angles whose cosines and sines are ``[tokens, width / 2]`` (Su et al. 2021, Eq. 34).
+    """Rotate pairs of values by angles with cosines and sines ``[tokens, width / 2]`` (Su et al. 2021, Eq. 34).
 
-    ``x`` is ``[batch, heads, tokens, width]``, the second values of the pairs in the second half of its last axis.
+    ``x`` is ``[batch, heads, tokens, width]``; the second values of the pairs are the second half of its last axis.
     """
     cosine, sine = rotation
     first, second = split(x, 2, axis=3)
@@ -206,7 +209,7 @@ def layer_norm(x: Any, weight: Any, bias: Any | None, eps: float) -> Any:
 
 
 def product(x: Any, matrix: Any, eight_bits: bool) -> Any:
-    """Multiply by a constant ``[out, in]``, which is quantised to int8 if ``eight_bits``."""
+    """Multiply by a constant ``[out, in]``, quantised to int8 with ``eight_bits``."""
     return op.matmul(x, _quantised(matrix) if eight_bits else matrix, False, True)
 
 
@@ -239,22 +242,22 @@ def first_token(hidden: Any) -> Any:
 
 
 def first_row(bias: Any) -> Any:
-    """Return the part of an attention's bias ``[batch, heads, tokens or 1, tokens]`` that the first token has."""
+    """Return the first token's part of an attention bias ``[batch, heads, tokens or 1, tokens]``."""
     return op.slice(bias, ints(0), ints(1), ints(1), ints(2))
 
 
 def pick(x: Any, place: int, axis: int) -> Any:
-    """Return the slice at index ``place`` of an axis, and drop the axis."""
+    """Return the slice at index ``place`` of an axis, dropping the axis."""
     return op.gather(x, scalar(place), scalar(axis))
 
 
 def ints(*values: int) -> Any:
-    """A constant, ``[values]`` int64."""
+    """Return a constant, ``[values]`` int64."""
     return op.constant(np.array(values, np.int64))
 
 
 def scalar(value: int) -> Any:
-    """A constant int64 without dimensions."""
+    """Return a constant int64 without dimensions."""
     return op.constant(np.array(value, np.int64))
 
 

@@ -1,4 +1,4 @@
-"""ModernBERT (Warner et al. 2024): pre-norm layers with rotary positions, of which most see only the tokens near by."""
+"""ModernBERT (Warner et al. 2024): pre-norm layers with rotary positions, most of which see only nearby tokens."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class _Layers:
         self._tensors, self._eight_bits, self._heads = tensors, eight_bits, tensors.heads()
 
     def apply(self, x: Any, layer: int, rotation: Sequence[Any], bias: Any, cls_only: bool) -> Any:
-        """A layer for all tokens, or for the first alone."""
+        """Apply a layer for all tokens, or for the first only."""
         name, width = f"layers.{layer}", self._tensors.width
         normed = self.norm(x, f"{name}.attn_norm") if layer else x  # the embeddings are normalised
         three = self._linear(normed, f"{name}.attn.Wqkv", 3 * width, width, "attention_bias")
@@ -72,7 +72,7 @@ class _Layers:
         return op.add(x, self._linear(inner, f"{name}.mlp.Wo", width, None, "mlp_bias"))
 
     def norm(self, x: Any, name: str) -> Any:
-        """The layer normalisation ``name``."""
+        """Apply the layer normalisation ``name``."""
         return self._tensors.norm(x, name, bias=bool(self._tensors.config.get("norm_bias")))
 
     def _linear(self, x: Any, name: str, out: int | None, into: int | None, bias: str) -> Any:
@@ -80,7 +80,7 @@ class _Layers:
 
 
 def _kinds(tensors: Constants) -> list[str]:
-    """The kind of each layer's attention. Raises ModelError for unknown ones."""
+    """Return the kind of each layer's attention. Raises ModelError for unknown ones."""
     every = tensors.number("global_attn_every_n_layers", 3, minimum=1)
     pattern = [_LOCAL if layer % every else _GLOBAL for layer in range(tensors.depth)]
     kinds = tensors.config.get("layer_types") or pattern
@@ -90,7 +90,7 @@ def _kinds(tensors: Constants) -> list[str]:
 
 
 def _rotation(tensors: Constants, kind: str) -> tuple[Any, Any]:
-    """Cosine and sine of the positions' angles (Su et al. 2021), ``[positions, half of a head's width]``."""
+    """Return the cosine and sine of the positions' angles (Su et al. 2021), ``[positions, half of a head's width]``."""
     name, default = _THETAS[kind]
     settings = (tensors.config.get("rope_parameters") or {}).get(kind) or {}
     if settings.get("rope_type", "default") != "default" or tensors.config.get("rope_scaling"):

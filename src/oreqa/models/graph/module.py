@@ -1,4 +1,4 @@
-"""Encoders of tokens in torch, of any architecture: transformers' own classes, never remote code."""
+"""Token encoders in torch, of any architecture: transformers' own classes, never remote code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from oreqa.errors import ModelError
 
 
 def model_config(settings: Mapping[str, Any]) -> PreTrainedConfig:
-    """The configuration that a config.json describes. Raises ModelError for a model type that transformers does not have."""
+    """Return the configuration in a config.json. Raises ModelError for a model type that transformers does not have."""
     model_type = str(settings.get("model_type"))
     model_type = "bert" if model_type == "dpr" else model_type  # DPR's encoders and reader are BERTs under another name
     if model_type not in CONFIG_MAPPING:
@@ -23,7 +23,7 @@ def model_config(settings: Mapping[str, Any]) -> PreTrainedConfig:
 
 
 def new_backbone(config: PreTrainedConfig, pooler: bool = False) -> PreTrainedModel:
-    """A new encoder without a head; with a ``pooler`` if that is asked for, and its architecture has one."""
+    """Return a new encoder without a head; with a ``pooler`` if requested and supported by the architecture."""
     options = {"add_pooling_layer": pooler}
     kind = AutoModel._model_mapping[type(config)]
     model = AutoModel.from_config(config, **(options if "add_pooling_layer" in signature(kind).parameters else {}))
@@ -31,8 +31,10 @@ def new_backbone(config: PreTrainedConfig, pooler: bool = False) -> PreTrainedMo
 
 
 class _FusedAttention(MPNetSelfAttention):  # type: ignore[misc]
-    """MPNet's attention in one kernel, with the bias of positions as part of its mask: a step of training takes a third less
-    on a CPU. transformers computes it in parts."""
+    """MPNet's attention in one kernel, with the position bias as part of its mask.
+
+    A training step takes a third less on a CPU than with transformers, which computes it in parts.
+    """
 
     def forward(
         self, hidden_states: Tensor, attention_mask: Tensor | None = None, position_bias: Tensor | None = None, **_: Any
@@ -47,7 +49,7 @@ class _FusedAttention(MPNetSelfAttention):  # type: ignore[misc]
 
 
 def fuse_attention(model: PreTrainedModel) -> PreTrainedModel:
-    """The same model, whose attention is computed in one kernel if it is an MPNet: other architectures have that already."""
+    """Return the same model, with one-kernel attention if it is an MPNet: other architectures have that already."""
     for module in model.modules():
         if type(module) is MPNetSelfAttention:
             module.__class__ = _FusedAttention
@@ -55,21 +57,21 @@ def fuse_attention(model: PreTrainedModel) -> PreTrainedModel:
 
 
 def has_segments(backbone: PreTrainedModel) -> bool:
-    """Whether an encoder tells the segments of a pair apart."""
+    """Return whether an encoder distinguishes the segments of a pair."""
     return getattr(backbone.config, "type_vocab_size", 0) > 1 and "token_type_ids" in signature(backbone.forward).parameters
 
 
 def encode_tokens(backbone: PreTrainedModel, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Any:
-    """What the encoder makes of inputs ``[N, T]``: its ``last_hidden_state`` is ``[N, T, H]``.
+    """Return the encoder's output for inputs ``[N, T]``: its ``last_hidden_state`` is ``[N, T, H]``.
 
-    ``token_type_ids`` are left out if the encoder has no segments.
+    ``token_type_ids`` are omitted if the encoder has no segments.
     """
     segments = {"token_type_ids": token_type_ids} if has_segments(backbone) else {}
     return backbone(input_ids=input_ids, attention_mask=attention_mask, **segments)
 
 
 class HeadedModel(PreTrainedModel):  # type: ignore[misc]
-    """An encoder under the name that transformers' own classes give it, as ``bert`` and ``mpnet``; a family adds its heads.
+    """An encoder under its attribute name in transformers' classes, such as ``bert`` or ``mpnet``; families add their heads.
 
     Saved tensors have the names of transformers' classes, which can load them. A subclass ends its ``__init__`` with
     ``self.post_init()``.
@@ -79,7 +81,7 @@ class HeadedModel(PreTrainedModel):  # type: ignore[misc]
     _supports_sdpa = True
 
     def __init__(self, config: PreTrainedConfig, pooler: bool = False) -> None:
-        backbone = new_backbone(config, pooler)  # first: it knows which attention its architecture has
+        backbone = new_backbone(config, pooler)  # first: it sets the attention implementation that its architecture supports
         super().__init__(config)
         self.base_model_prefix = backbone.base_model_prefix
         setattr(self, self.base_model_prefix, backbone)
@@ -90,6 +92,6 @@ class HeadedModel(PreTrainedModel):  # type: ignore[misc]
         return cast(PreTrainedModel, getattr(self, self.base_model_prefix))
 
     def states(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:
-        """The states ``[N, T, H]`` of the tokens of inputs ``[N, T]``."""
+        """Return the token states ``[N, T, H]`` of inputs ``[N, T]``."""
         states: Tensor = encode_tokens(self.backbone, input_ids, attention_mask, token_type_ids).last_hidden_state
         return states

@@ -1,4 +1,4 @@
-"""MPNet (Song et al. 2020): RoBERTa without segments, whose attention also depends on how far two tokens are apart."""
+"""MPNet (Song et al. 2020): RoBERTa without segments, whose attention also depends on the distance between tokens."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def mpnet_graph(tensors: Constants, options: Options) -> Graph:
 
 
 def buckets(apart: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The bucket of each distance, from a token to the one that it attends to.
+    """Return the bucket of each distance, from a token to the one it attends to.
 
-    A half of the buckets is for each direction; in it, near tokens have one each, and farther ones, up to 128, share
-    buckets that grow with the logarithm of the distance.
+    Each direction has half of the buckets: near tokens have one each, and farther ones, up to 128, share buckets that grow
+    with the logarithm of the distance.
     """
     half, exact = _BUCKETS // 2, _BUCKETS // 4
     size = np.abs(apart)
@@ -46,7 +46,7 @@ def buckets(apart: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _position_bias(tensors: Constants, inputs: Mapping[str, Any], options: Options) -> Any:
-    """The bias of the attention by distance, ``[batch or 1, heads, tokens, all tokens]``; layers share it."""
+    """Return the attention bias by distance, ``[batch or 1, heads, tokens, all tokens]``; layers share it."""
     longest = len(tensors.array("embeddings.position_embeddings.weight", None, tensors.width)) - _FIRST_POSITION
     by_bucket = tensors.array("encoder.relative_attention_bias.weight", _BUCKETS, tensors.heads())
     by_distance = by_bucket[buckets(np.arange(1 - longest, longest))].T  # [heads, distances], from the lowest

@@ -1,4 +1,4 @@
-"""Run graphs on the CPU with OpenVINO: compiled once, memory-mapped from the cache afterwards, several batches at a time."""
+"""Runs graphs on the CPU with OpenVINO: compiled once, then memory-mapped from the cache; several batches run at a time."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from oreqa.paths import cache_folder
 from oreqa.processes import OfOneProcess, never_freed_after_fork
 
 GRAPH_VERSION = "5"
-"""Part of the cache key. Increase it when a change of the code builds another graph from the same folder."""
+"""Part of the cache key. Increase it when a code change builds another graph from the same folder."""
 
 in_use: WeakValueDictionary[tuple[int, Path], ov.CompiledModel] = WeakValueDictionary()
-"""The compiled graphs of this process, by its number and their folder in the cache: models of one folder share a graph."""
+"""This process's compiled graphs, by process id and cache folder: models of one folder share a graph."""
 
 
 def compile_cached(key: str, build: Callable[[], ov.Model], precision: str) -> ov.CompiledModel:
-    """Compile the graph that ``build`` returns, or its copy in the cache under ``key``, or return it where it is in use.
+    """Compile the graph that ``build`` returns, reusing a graph in use or the copy in the cache under ``key``.
 
     For bf16 the weights are float16, which is more precise than the arithmetic and halves the memory. A damaged copy is
-    replaced; if the cache cannot be read or written, the graph is used without it and gives the same numbers.
+    replaced; if the cache cannot be read or written, the graph is compiled without it and gives the same numbers.
 
     Raises ModelError if OpenVINO cannot compile the graph.
     """
@@ -62,7 +62,7 @@ def _read(core: ov.Core, folder: Path) -> ov.Model | None:
 def _options(precision: str) -> dict[str, str]:
     return {
         "INFERENCE_PRECISION_HINT": "f32" if precision == "i8" else precision,
-        "KV_CACHE_PRECISION": "f32" if precision == "i8" else precision,  # by default keys and values are kept in eight bits
+        "KV_CACHE_PRECISION": "f32" if precision == "i8" else precision,  # by default, keys and values take eight bits
         "DYNAMIC_QUANTIZATION_GROUP_SIZE": "64" if precision == "i8" else "0",
         "PERFORMANCE_HINT": "THROUGHPUT",
         # OpenVINO caches a kernel per input shape, 5,000 by default, and long runs see thousands of shapes.
@@ -72,10 +72,10 @@ def _options(precision: str) -> dict[str, str]:
 
 
 class OpenVinoSession(OfOneProcess):
-    """Runs a compiled model whose inputs are a batch's arrays, in their order.
+    """Runs a compiled model whose inputs are a batch's arrays, in order.
 
-    It waits for the requests in order instead of using OpenVINO's AsyncInferQueue: that calls back from its own threads,
-    and a callback that is waiting for Python's GIL while the model is freed hangs forever.
+    It waits for requests in order instead of using OpenVINO's AsyncInferQueue, which calls back from its own threads: a
+    callback waiting for Python's GIL while the model is freed hangs forever.
     """
 
     def __init__(self, model: ov.CompiledModel) -> None:
@@ -84,7 +84,7 @@ class OpenVinoSession(OfOneProcess):
         self._width = 2 * int(model.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS"))
 
     def run(self, batches: Iterator[Batch]) -> Outputs:
-        """As ``Session.run``."""
+        """Implement ``Session.run``."""
         self.check_process()
         idle: deque[ov.InferRequest] = deque()
         running: deque[tuple[Batch, ov.InferRequest]] = deque()

@@ -1,4 +1,4 @@
-"""The layers of Transformers that normalise behind each sublayer: those of BERT and of what followed it."""
+"""Transformer layers that normalise after each sublayer: those of BERT and its successors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from oreqa.models.graph.quiet_openvino import op, ov
 
 @dataclass(frozen=True, slots=True)
 class LayerNames:
-    """What an architecture calls its layers and the parts of one; those of BERT, if left out."""
+    """An architecture's names of its layers and their parts; BERT's by default."""
 
     layers: str = "encoder.layer"
     query: str = "attention.self.query"
@@ -42,7 +42,7 @@ class LayerNames:
 def post_norm_layers(
     tensors: Constants, embedded: Graph, options: Options, names: LayerNames = LayerNames(), bias: Any | None = None
 ) -> Graph:
-    """Add the layers to the embeddings. ``bias`` is added to the attention's scores ``[batch or 1, heads, tokens, tokens]``.
+    """Add the layers to the embeddings. ``bias`` is added to the attention scores ``[batch or 1, heads, tokens, tokens]``.
 
     Raises ModelError if a tensor is missing or does not have the shape that the settings imply.
     """
@@ -55,7 +55,7 @@ def post_norm_layers(
 
 
 class _Layers:
-    """Adds layers to a graph with these inputs; ``sinks`` keep keys and values, if the options say so."""
+    """Adds layers to a graph with these inputs; ``sinks`` keep keys and values if requested by the options."""
 
     def __init__(self, tensors: Constants, names: LayerNames, options: Options, inputs: Mapping[str, Any]) -> None:
         self.sinks: list[Any] = []
@@ -64,7 +64,7 @@ class _Layers:
         self._width = tensors.width // self._heads
 
     def apply(self, x: Any, name: str, bias: Any, cls_only: bool) -> Any:
-        """The layer ``name`` for all tokens, or for the first alone."""
+        """Apply the layer ``name`` for all tokens, or for the first only."""
         names, width = self._names, self._tensors.width
         key, value = (
             split_heads(self._linear(x, f"{name}.{part}", width, width), self._heads, self._width)
@@ -86,7 +86,7 @@ class _Layers:
         return self._tensors.linear(x, name, out, into, self._options.eight_bits)
 
     def _with_earlier(self, part: Any, name: str) -> Any:
-        """Keys or values ``[batch, heads, tokens, width]`` behind those of the calls before, and keep both."""
+        """Append keys or values ``[batch, heads, tokens, width]`` to those of earlier calls, and keep the result."""
         axis = scalar(0)
         batch = op.gather(op.shape_of(self._inputs["input_ids"]), ints(0), axis)
         empty = op.broadcast(op.constant(np.float32(0)), op.concat([batch, ints(self._heads, 0, self._width)], 0))

@@ -1,4 +1,4 @@
-"""The numeric precision of inference: an argument or $OREQA_PRECISION, checked against what the processor supports."""
+"""The numeric precision of inference: an argument or $OREQA_PRECISION, checked against the processor's capabilities."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def offered_precisions() -> tuple[str, ...]:
 def encoder_precision(precision: str | None = None) -> str:
     """Return the precision for encoders on the CPU: ``auto`` means bf16 if the processor has it, else f32.
 
-    ``i8`` means f32, because an encoder's vectors are stored and compared with those from other machines.
-    Raises InputError for a precision that the processor does not have.
+    ``i8`` means f32, because an encoder's vectors are stored and compared with those of other machines.
+    Raises InputError for a precision that the processor does not support.
     """
     name = _offered(chosen_precision(precision))
     if name == "auto":
@@ -48,7 +48,7 @@ def heads_precision(precision: str | None = None) -> str:
     """Return the precision for readers and cross-encoders on the CPU: ``auto`` is the first available of bf16, i8, f32.
 
     ``i8`` quantises weights per row ahead of time, and activations dynamically in groups of 64.
-    Raises InputError for a precision that the processor does not have.
+    Raises InputError for a precision that the processor does not support.
     """
     name = _offered(chosen_precision(precision))
     return next(n for n in ("bf16", "i8", "f32") if n in offered_precisions()) if name == "auto" else name
@@ -63,7 +63,7 @@ def gpu_precision(precision: str | None = None) -> str:
 
 
 def used_precision(device: str, *families: str) -> dict[str, str]:
-    """The precision that models of these families compute in, by family; all but the ``encoder`` are heads."""
+    """Return the precision in which models of these families compute, by family; all but the ``encoder`` are heads."""
     if device != "cpu":
         return dict.fromkeys(families, gpu_precision())
     return {family: encoder_precision() if family == "encoder" else heads_precision() for family in families}

@@ -1,8 +1,8 @@
-"""Import OpenVINO without its telemetry; all other files import it from here.
+"""Imports OpenVINO without its telemetry; all other files import it from here.
 
 OpenVINO depends on the package openvino_telemetry. If that is installed, importing OpenVINO sends usage data to its vendor
-and writes an identifier to the user's home folder; if not, OpenVINO falls back on an empty stub of its own. So the package
-is hidden during the import. A program that has already imported OpenVINO keeps what it has.
+and writes an identifier to the user's home folder; if not, OpenVINO falls back on an empty stub. So the package is hidden
+during the import. A program that has already imported OpenVINO keeps what it has.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ finally:
     del _modules["openvino_telemetry"]
     _modules.update(_hidden)
 
-# The first time that OpenVINO hands numpy an array, it loads numpy's C interface: it holds a lock of its own and releases
-# Python's meanwhile. Two threads that do this at the same time deadlock, so it is done here, once.
+# The first array that OpenVINO hands to numpy makes it load numpy's C interface, holding a lock of its own while it releases
+# Python's. Two threads that do this at the same time deadlock, so it is done here, once.
 _ = ov.Tensor(np.zeros(1, np.float32)).data
 
 __all__ = ["compress", "op", "ov"]

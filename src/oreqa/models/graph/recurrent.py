@@ -11,8 +11,8 @@ from oreqa.models.graph.layers import Constants, Graph, Options, embed_tokens, i
 from oreqa.models.graph.quiet_openvino import op
 
 _GATES = {"rnn": (0,), "gru": (1, 0, 2), "lstm": (1, 0, 2, 3)}
-"""The gates in OpenVINO's order, by their places in torch's: a GRU's z, r, h are torch's 1, 0, 2 of r, z, n; an LSTM's
-f, i, c, o are 1, 0, 2, 3 of i, f, g, o."""
+"""The gates in OpenVINO's order, as indices into torch's: a GRU's z, r, h are torch's 1, 0, 2 of r, z, n; an LSTM's f, i, c,
+o are 1, 0, 2, 3 of i, f, g, o."""
 
 
 def recurrent_graph(tensors: Constants, options: Options) -> Graph:
@@ -32,20 +32,20 @@ def recurrent_graph(tensors: Constants, options: Options) -> Graph:
 
 
 def _direction(x: Any, tensors: Constants, cell: str, name: str) -> Any:
-    """One direction of a layer, padding and all: ``[batch, tokens, width]`` to ``[batch, tokens, width / 2]``.
+    """Return one direction of a layer, including padding: ``[batch, tokens, width]`` to ``[batch, tokens, width / 2]``.
 
-    OpenVINO's CPU plugin ignores the sequences' lengths: it can read only from the front.
+    OpenVINO's CPU plugin ignores sequence lengths: it can read only from the front.
     """
     half, gates = tensors.width // 2, _GATES[cell]
 
     def weights(part: str, *shape: int) -> np.ndarray:
-        """A weight ``[1, gates * half, ...]`` with its gates in OpenVINO's order."""
+        """Return a weight ``[1, gates * half, ...]`` with its gates in OpenVINO's order."""
         parts = np.split(tensors.array(f"recurrent.{part}_{name}", len(gates) * half, *shape), len(gates))
         return np.concatenate([parts[gate] for gate in gates])[None]
 
     of_inputs, of_states = weights("bias_ih"), weights("bias_hh")
     bias = of_inputs + of_states
-    if cell == "gru":  # the candidate's bias of the states stands inside the reset gate's product, by itself
+    if cell == "gru":  # the candidate's state bias is inside the reset gate's product, separately
         bias = np.concatenate([bias[:, : 2 * half], of_inputs[:, 2 * half :], of_states[:, 2 * half :]], 1)
     shape = op.shape_of(x)
     batch, tokens = (op.gather(shape, ints(axis), scalar(0)) for axis in (0, 1))

@@ -1,4 +1,4 @@
-"""RoBERTa (Liu et al. 2019) and XLM-R (Conneau et al. 2020): BERT whose positions begin behind the padding's id."""
+"""RoBERTa (Liu et al. 2019) and XLM-R (Conneau et al. 2020): BERT whose positions begin after the padding's id."""
 
 from __future__ import annotations
 

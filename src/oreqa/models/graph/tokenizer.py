@@ -13,14 +13,14 @@ from oreqa.models.names import read_json_file
 from oreqa.models.settings import MERGES, WORD_PIECES
 
 _CLASSES = ("Bert", "DistilBert", "Electra", "MPNet", "Roberta")
-"""Families of transformers' tokenizers whose vocabularies are read without tokenizer.json."""
+"""Families of transformers' tokenizers whose vocabularies can be read without tokenizer.json."""
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """The ids of the special tokens that a tokenizer puts in front of a text or a pair, between the texts, and behind them.
+    """The ids of the special tokens that a tokenizer puts before, between and after a text or a pair of texts.
 
-    ``segments`` says whether the second text is of segment 1; if not, all tokens are of segment 0.
+    ``segments`` says whether the second text belongs to segment 1; if not, all tokens are in segment 0.
     """
 
     front: list[int]
@@ -30,7 +30,7 @@ class Template:
 
 
 def load_tokenizer(path: Path) -> Tokenizer:
-    """Load what ``find_tokenizer`` found, without padding and truncation. Raises ModelError if it cannot be read."""
+    """Load the result of ``find_tokenizer``, without padding and truncation. Raises ModelError if it cannot be read."""
     kinds = {WORD_PIECES: _word_pieces, MERGES: _byte_pairs}
     settings = path.parent / "tokenizer_config.json"
     try:
@@ -55,7 +55,7 @@ def _check_class(path: Path, name: str | None) -> None:
 
 
 def _word_pieces(path: Path, settings: dict[str, Any]) -> Tokenizer:
-    """BERT's tokenizer, and MPNet's, which has RoBERTa's special tokens."""
+    """Build BERT's tokenizer, or MPNet's, which has RoBERTa's special tokens."""
     tokenizer = Tokenizer(models.WordPiece.from_file(str(path), unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(
         handle_chinese_chars=settings.get("tokenize_chinese_chars", True),
@@ -71,7 +71,7 @@ def _word_pieces(path: Path, settings: dict[str, Any]) -> Tokenizer:
 
 
 def _byte_pairs(path: Path, settings: dict[str, Any]) -> Tokenizer:
-    """RoBERTa's tokenizer."""
+    """Build RoBERTa's tokenizer."""
     tokenizer = Tokenizer(models.BPE.from_file(str(path.parent / "vocab.json"), str(path)))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=settings.get("add_prefix_space", False))
     return _as_roberta(tokenizer, "<unk>")
@@ -88,7 +88,7 @@ def _with_id(tokenizer: Tokenizer, token: str) -> tuple[str, int]:
 
 
 def read_template(tokenizer: Tokenizer, path: Path, texts: int = 2) -> Template:
-    """The special tokens around one text or two, from an encoding of two letters; ``path`` is that of the tokenizer.
+    """Return the special tokens around one text or two, from an encoding of two letters; ``path`` is the tokenizer's.
 
     Raises ModelError for a tokenizer that drops letters.
     """

@@ -1,4 +1,4 @@
-"""Run models on a GPU with torch and transformers (the ``train`` extra)."""
+"""Runs models on a GPU with torch and transformers (the ``train`` extra)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class TorchSession:
         self._module, self._device = module, device
 
     def run(self, batches: Iterator[Batch]) -> Outputs:
-        """As ``Session.run``."""
+        """Implement ``Session.run``."""
         import torch
 
         for batch in batches:
@@ -52,14 +52,14 @@ def skip_cudnn_attention() -> None:
 
 
 def torch_precision(device: str, precision: str | None) -> Any:
-    """Return the torch dtype for a precision on a device. Raises InputError for one that the device does not have."""
+    """Return the torch dtype for a precision on a device. Raises InputError if the device does not support it."""
     import torch
 
     return torch.bfloat16 if device == "cuda" and gpu_precision(precision) == "bf16" else torch.float32
 
 
 def load_module(kind: Any, folder: Any, weights: dict[str, Any], device: str, precision: str | None) -> Any:
-    """Return what ``kind`` makes of a folder's settings, with its weights, on the device and in eval mode.
+    """Build ``kind`` from a folder's settings and load its weights, on the device and in eval mode.
 
     Raises ModelError if the weights do not fit or some are missing.
     """
@@ -81,7 +81,7 @@ def load_module(kind: Any, folder: Any, weights: dict[str, Any], device: str, pr
 
 @contextmanager
 def silence_transformers() -> Iterator[None]:
-    """Keep transformers' messages and loading bars, which do not concern the user, from being printed."""
+    """Suppress transformers' messages and loading bars, which do not concern the user."""
     import transformers
 
     verbosity, bars = transformers.logging.get_verbosity(), transformers.logging.is_progress_bar_enabled()
@@ -96,7 +96,7 @@ def silence_transformers() -> Iterator[None]:
 
 
 def load_to_convert(folder: Path, head: str) -> tuple[Any, dict[str, Any], list[str]]:
-    """The model in ``folder`` in transformers' class with this ``head``, inputs to trace it with, and the tensors it lacks.
+    """Return transformers' model with this ``head`` from ``folder``, inputs for tracing it, and the missing tensors.
 
     Raises ImportError without the ``train`` extra, and what transformers raises. Code in the folder is not run.
     """
@@ -109,5 +109,5 @@ def load_to_convert(folder: Path, head: str) -> tuple[Any, dict[str, Any], list[
     tokens = {name: torch.ones(2, 16, dtype=torch.int64) for name in ("input_ids", "attention_mask")}
     if getattr(module.config, "type_vocab_size", 0) > 1:
         tokens["token_type_ids"] = torch.zeros(2, 16, dtype=torch.int64)
-    module.config.use_cache = False  # of a decoder: its cache cannot be traced
+    module.config.use_cache = False  # a decoder's cache cannot be traced
     return module.eval(), tokens, [name for name in loaded["missing_keys"] if head or "pooler" not in name]

@@ -1,4 +1,4 @@
-"""Token windows, the inputs of readers and cross-encoders: a question and a passage, as the tokenizer joins two texts."""
+"""Token windows, the inputs of readers and cross-encoders: a question and a passage, joined as by the tokenizer."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from oreqa.models.graph.session import Batch, batches_by_length
 from oreqa.models.graph.tokenizer import load_tokenizer, read_template
 
 QUESTION_TOKENS, TITLE_TOKENS = 64, 24
-"""Maximum lengths of questions and titles. They are cut further, the title first, if less than half of the window would be
-left for the passage, or for the span to be shown in it."""
+"""Maximum lengths of questions and titles. They are truncated further, titles first, if less than half of the window would
+remain for the passage, or for the span to be shown in it."""
 
 Text = tuple[str, str]
 """A passage's title and text."""
@@ -34,14 +34,14 @@ class Tokens:
     words: NDArray[np.int32]
 
     def edges(self, begin: int, end: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return two masks over the tokens ``begin:end``: those that begin a word, and those that end one; a blank does
+        """Return two masks over the tokens ``begin:end``: those that begin a word and those that end one; blanks do
         neither."""
         changes = np.concatenate([[True], self.words[1:] != self.words[:-1], [True]])
         is_text = self.offsets[begin:end, 0] < self.offsets[begin:end, 1]
         return changes[begin:end] & is_text, changes[begin + 1 : end + 1] & is_text
 
     def begin_in(self, stretch: Range, begin: int, end: int) -> NDArray[np.bool_]:
-        """Return a mask over the tokens ``begin:end``: those that begin in a stretch of characters."""
+        """Return a mask over the tokens ``begin:end``: those that begin in a range of characters."""
         starts = self.offsets[begin:end, 0]
         inside: NDArray[np.bool_] = (stretch[0] <= starts) & (starts < stretch[1])
         return inside
@@ -49,8 +49,10 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """One input. Its tokens ``first:last`` are the passage's tokens from ``begin`` on; the second segment begins at
-    ``segment``, behind the last token where the tokenizer has one segment alone."""
+    """One input. Its tokens ``first:last`` are the passage's tokens from ``begin`` on.
+
+    The second segment begins at ``segment``, after the last token if the tokenizer has only one segment.
+    """
 
     ids: list[int]
     segment: int
@@ -63,7 +65,7 @@ class WindowInputs:
     """Builds the windows of one model, of at most ``max_tokens`` tokens.
 
     ``titles`` says whether the model was trained with titles, ``closing`` whether its inputs end in special tokens.
-    ``separators`` is how many of those between two texts it was trained with; None for all of the tokenizer's.
+    ``separators`` is the number of separators between two texts in its training; None for all of the tokenizer's.
     Raises ModelError for a tokenizer that is damaged.
     """
 
@@ -101,14 +103,14 @@ class WindowInputs:
     ) -> tuple[list[int], int]:
         """Return ``[CLS] question [SEP]`` followed by ``appended`` and ``title [SEP]``, and where the second segment begins.
 
-        Question and title are cut to leave space for ``extra`` tokens and for ``shown`` tokens or half of the window,
+        Question and title are truncated to leave space for ``extra`` tokens and for ``shown`` tokens or half of the window,
         whichever is less.
         """
         question_ids = list(question.ids[:QUESTION_TOKENS])
         title_ids = list(title.ids[:TITLE_TOKENS]) if title is not None and self.titles else []
         ends = len(self._start) + len(self._between) + len(self._tail)
         reserved = len(appended) + ends + extra + min(shown, self.max_tokens // 2)
-        spare = self.max_tokens - reserved - len(question_ids)  # for the title and what is behind it
+        spare = self.max_tokens - reserved - len(question_ids)  # for the title and what follows it
         question_ids = question_ids[: max(0, len(question_ids) + min(0, spare))]
         title_ids = title_ids[: max(0, spare - len(self._between))]
         first_segment = [*self._start, *question_ids, *self._between]
@@ -116,7 +118,7 @@ class WindowInputs:
         return first_segment + second_segment, len(first_segment) if self._segments else self.max_tokens
 
     def _slide(self, front: list[int], segment: int, passage: Tokens, overlap: int) -> list[Window]:
-        """Return the windows of a passage behind ``front``; consecutive ones share up to ``overlap`` tokens.
+        """Return the windows of a passage after ``front``; consecutive ones share up to ``overlap`` tokens.
 
         An empty passage gives one empty window.
         """
@@ -134,7 +136,7 @@ class WindowInputs:
 def padded_windows(windows: Sequence[Window]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return ids, mask and token types of windows, padded with 0: ``[windows, tokens]`` int64 each.
 
-    Padding comes last, where the mask hides it, whatever its id; so it is 0 for every vocabulary.
+    Padding comes last and is masked, so its id does not matter: it is 0 for every vocabulary.
     """
     tokens = max((len(window.ids) for window in windows), default=0)
     ids, mask, types = (np.zeros((len(windows), tokens), np.int64) for _ in range(3))
@@ -151,7 +153,7 @@ def window_batches(windows: Sequence[Window]) -> Iterator[Batch]:
 
 
 def token_span(tokens: Tokens, start: int, end: int) -> tuple[int, int] | None:
-    """Return the first and last token (inclusive) of the characters ``start:end``; None if there is no token in them."""
+    """Return the first and last token (inclusive) of the characters ``start:end``; None if they contain no token."""
     first = int(np.searchsorted(tokens.offsets[:, 1], start, side="right"))
     last = int(np.searchsorted(tokens.offsets[:, 0], end, side="left")) - 1
     return (first, last) if first <= last else None
@@ -160,23 +162,24 @@ def token_span(tokens: Tokens, start: int, end: int) -> tuple[int, int] | None:
 _WORD = re.compile(
     "[^\\W\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]|[\u0300-\u036f]"
 )
-"""Characters of words: none of scripts that are written without spaces between words, where each token counts as a word."""
+"""Characters of words; not of scripts written without spaces, where each token counts as a word."""
 
 
 def _word_numbers(text: str, offsets: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The word of each token, by its characters ``[tokens, 2]``: a new one begins unless letters or digits go on.
+    """Return the word number of each token, by its characters ``[tokens, 2]``: a word continues while letters or digits do.
 
-    Tokenizers other than BERT's may take all between two blanks as a word, its full stop included, or a whole sentence.
+    Tokenizers other than BERT's may take everything between two blanks, including a full stop, or a whole sentence as a
+    word.
     """
     changes = np.ones(len(offsets), np.int32)
     for i, ((begin, end), (start, stop)) in enumerate(pairwise(offsets.tolist()), 1):
         touches = begin < end == start < stop and _WORD.match(text[end - 1]) and _WORD.match(text[start])
-        changes[i] = not touches and start >= end  # tokens that overlap are bytes of one character
+        changes[i] = not touches and start >= end  # overlapping tokens are bytes of one character
     return changes.cumsum(dtype=np.int32)
 
 
 def _without_blanks(text: str, offsets: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The tokens' characters without the blanks before them, which some tokenizers take as part of a word."""
+    """Return the tokens' characters without leading blanks, which some tokenizers include in a word."""
     for i, (start, end) in enumerate(offsets.tolist()):
         if text[start : start + 1].isspace():
             offsets[i, 0] = end - len(text[start:end].lstrip())

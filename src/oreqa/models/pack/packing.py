@@ -1,4 +1,4 @@
-"""Pack trained models for shipping, as differences from their base model."""
+"""Packs trained models for shipping, as differences from their base model."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def pack_model(
 ) -> int:
     """Write a trained model to ``out`` as its difference from ``base``; return its size in bytes.
 
-    Matrices have four bits a value; with a ``rank``, two factors of that rank, which fit larger models, and lose nothing of
-    one that was trained with ``[lora]`` of that rank. The weights of several ``folders``, trained from the same base, are
-    averaged (model soups, Wortsman et al. 2022). ``out`` gets config.json, difference.safetensors and run.json; and
-    fitted.json if there is one folder, since values fitted for one model do not fit the average. The tokenizer is the
-    base's, and so are an encoder's modules: raises ModelError for an encoder that has others.
+    Matrices take four bits per value; with a ``rank``, two factors of that rank, which suit larger models and lose
+    nothing of a model trained with ``[lora]`` of that rank. The weights of several ``folders``, trained from the same
+    base, are averaged (model soups, Wortsman et al. 2022). ``out`` gets config.json, difference.safetensors and
+    run.json; and fitted.json for a single folder, since values fitted for one model do not fit the average. The
+    tokenizer, and an encoder's modules, are the base's: raises ModelError for an encoder that has others.
     """
     trained = [folders] if isinstance(folders, Path) else list(folders)
     if kind == ENCODER:
@@ -50,8 +50,10 @@ def pack_model(
 
 
 def portable(record: Any, root: str = "") -> Any:
-    """A run's record without the folders of the machine: absolute paths begin at ``root``, the data's for a training, or are
-    names."""
+    """Return a run's record without this machine's folders: absolute paths become relative to ``root``, or bare names.
+
+    ``root`` is the folder of the data of a training.
+    """
     if isinstance(record, dict):
         root = record.get("recipe", {}).get("data_root", root)
         return {portable(key, root): portable(value, root) for key, value in record.items()}
@@ -92,6 +94,6 @@ def _weights(folder: Path, kind: str) -> Weights:
 
 
 def _mean(models: Sequence[Weights]) -> Weights:
-    """The mean of the tensors that all models have: a packed model also loads the heads of its base, which are left out."""
+    """Return the mean of the tensors that all models have, omitting heads of the base that a packed model also loads."""
     shared = [name for name in models[0] if all(name in weights for weights in models)]
     return {name: np.mean([weights[name] for weights in models], axis=0, dtype=np.float32) for name in shared}

@@ -1,4 +1,4 @@
-"""Which tokens of a passage belong to what answers a question, by readers that have a head for it."""
+"""Finds the tokens of a passage that belong to an answer, for readers with a head for it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ BLOCK_HEAD = "qa_blocks"
 
 
 def knows_blocks(weights: Collection[str]) -> bool:
-    """Whether tensors of these names are those of a reader with the head."""
+    """Return whether the tensor names are those of a reader with the head."""
     return f"{BLOCK_HEAD}.weight" in weights
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenOdds:
-    """The log-odds ``[tokens]`` that each token of a passage belongs to what answers: its sentence, list item or section.
+    """The log-odds ``[tokens]`` that each token of a passage belongs to the answering sentence, list item or section.
 
     ``offsets`` ``[tokens, 2]`` are the tokens' characters in the passage's text, end-exclusive.
     """
@@ -30,24 +30,26 @@ class TokenOdds:
     log_odds: NDArray[np.float32]
 
     def mean_probability(self, start: int, end: int) -> float:
-        """The mean probability of the tokens in the characters ``start:end``; 0 if there are none."""
+        """Return the mean probability of the tokens in the characters ``start:end``; 0 if there are none."""
         inside = (self.offsets[:, 1] > start) & (self.offsets[:, 0] < end)
         return float(np.exp(-np.logaddexp(0, -self.log_odds[inside])).mean()) if inside.any() else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a reader makes of a question's passages: the best spans, and ``odds`` with the ``TokenOdds`` of each passage by
-    its number, which are none for a reader without that head."""
+    """A reader's output for a question's passages: the best spans, and ``odds`` with each passage's ``TokenOdds`` by number.
+
+    ``odds`` is empty for a reader without that head.
+    """
 
     spans: list[Span]
     odds: tuple[TokenOdds, ...] = ()
 
 
 def mean_log_odds(windows: Iterable[tuple[int, NDArray[np.float32]]], tokens: int) -> NDArray[np.float32]:
-    """The log-odds of a passage's tokens ``[tokens]``, from those of its windows, each with the token at which it begins.
+    """Return the log-odds of a passage's tokens ``[tokens]``, from its windows, each given with its first token.
 
-    Tokens that several windows read have the mean.
+    Tokens in several windows get the mean.
     """
     total, times = np.zeros(tokens, np.float32), np.zeros(tokens, np.float32)
     for begin, log_odds in windows:

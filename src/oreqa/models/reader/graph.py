@@ -1,4 +1,4 @@
-"""Run the reader on the CPU with OpenVINO."""
+"""Runs the reader on the CPU with OpenVINO."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ from oreqa.models.weights import linear_head, load_weights
 
 
 def open_session(folder: ReaderFolder, key: str, precision: str | None) -> OpenVinoSession:
-    """Return a session with outputs: start and end logits ``[batch, tokens]``; of a reader that was trained to select
-    passages also selection logits ``[batch]``; and of one that knows blocks, too, their log-odds ``[batch, tokens]``."""
+    """Return a session with outputs: start and end logits ``[batch, tokens]``.
+
+    A reader trained to select passages also has selection logits ``[batch]``, and one with a block head, also their log-odds
+    ``[batch, tokens]``.
+    """
     precision = heads_precision(precision)
     return OpenVinoSession(compile_cached(key, lambda: _graph(folder, precision == "i8"), precision))
 

@@ -1,7 +1,7 @@
 """Readers: the settings of their folders, and their inputs.
 
-An input is ``[CLS] question [SEP] title [SEP] passage [SEP]``, or what the tokenizer has in the place of these; a window
-slides over a long passage. Readers of others see no title.
+An input is ``[CLS] question [SEP] title [SEP] passage [SEP]``, or the tokenizer's equivalent; a window slides over a long
+passage. Third-party readers see no title.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from oreqa.models.graph.windows import Tokens, Window, WindowInputs
 from oreqa.models.names import READER, ModelFolder, folder_settings, sound_settings
 
 MAX_ANSWER_TOKENS = 16
-"""Default length of the longest answer. DPR's reader uses 10, but in FairytaleQA and QED answers can be clauses."""
+"""The default for the longest answer. DPR's reader uses 10, but in FairytaleQA and QED answers can be clauses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,8 +22,8 @@ class ReaderFolder(ModelFolder):
     """The settings of a reader's folder.
 
     ``max_tokens``, ``overlap``, ``titles``, ``closing`` and ``separators`` are those of ``ReaderInputs``. ``shared`` says
-    whether spans were normalised over all passages of a question in training, ``answer_tokens`` is the length of the longest
-    answer, and ``fitted`` has the weights and calibration of the answers.
+    whether training normalised spans over all passages of a question, ``answer_tokens`` is the length of the longest answer,
+    and ``fitted`` has the weights and calibration of the answers.
     """
 
     overlap: int

@@ -1,8 +1,8 @@
 """The trainable reader: an encoder of any architecture with heads for start, end, passage selection and blocks.
 
 Its tensor names are those of transformers' classes for question answering (``bert.*``, ``qa_outputs``), which can load it
-(but ModernBERT's, which has another head). The selection head is ``qa_classifier``, as in DPR's reader; ``qa_blocks`` says
-of each token whether it belongs to what answers.
+(except ModernBERT's, which has another head). The selection head is ``qa_classifier``, as in DPR's reader; ``qa_blocks``
+scores whether each token belongs to the answer.
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ from oreqa.models.weights import load_weights
 
 
 class ReaderModel(HeadedModel):
-    """Scores each token as the start and the end of the answer, and the passage as containing it; with ``blocks`` also each
-    token as a part of what answers."""
+    """Scores each token as the start and the end of the answer, and the passage as containing it.
+
+    With ``blocks``, it also scores each token as a part of the answer.
+    """
 
     def __init__(self, config: PreTrainedConfig, blocks: bool = False) -> None:
         config.num_labels = 2  # start and end: transformers' classes take the width of their head from here
@@ -35,8 +37,10 @@ class ReaderModel(HeadedModel):
         self.post_init()
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> tuple[Tensor, ...]:
-        """Return start and end logits ``[N, T]``, selection logits ``[N]`` (on [CLS]) and, of a model with ``blocks``, the
-        tokens' log-odds ``[N, T]``, for inputs ``[N, T]``."""
+        """Return start and end logits ``[N, T]`` and selection logits ``[N]`` (on [CLS]) for inputs ``[N, T]``.
+
+        With ``blocks``, also the tokens' log-odds ``[N, T]``.
+        """
         hidden = self.states(input_ids, attention_mask, token_type_ids)
         spans = self.qa_outputs(hidden)
         outputs = spans[..., 0], spans[..., 1], self.qa_classifier(hidden[:, 0])[..., 0]
@@ -46,8 +50,7 @@ class ReaderModel(HeadedModel):
 def read_groups(model: nn.Module, batch: dict[str, Tensor]) -> tuple[Tensor, ...]:
     """Run the reader on ``[G, P, T]`` inputs, skipping passages that are only padding.
 
-    Returns its outputs: start and end logits ``[G, P, T]``, selection logits ``[G, P]`` and so on; those of skipped passages
-    are 0.
+    Returns its outputs: start and end logits ``[G, P, T]``, selection logits ``[G, P]`` and so on, 0 for skipped passages.
     """
     real = batch["attention_mask"].any(-1)
     inputs: dict[str, Any] = {name: batch[name][real] for name in ("input_ids", "attention_mask", "token_type_ids")}
@@ -71,7 +74,7 @@ def open_session(folder: ReaderFolder, precision: str | None, device: str = "cud
 
 
 def _spans_alone(model: Any) -> Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]:
-    """A reader that was not trained to select passages: transformers' own class."""
+    """Return a reader that was not trained to select passages: transformers' own class."""
 
     def read(input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> tuple[Tensor, Tensor]:
         logits = encode_tokens(model, input_ids, attention_mask, token_type_ids)

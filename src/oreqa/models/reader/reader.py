@@ -1,5 +1,4 @@
-"""Reading: questions and passages to answer spans, in batches over passages and questions of similar length, and logits to
-the best spans of each passage."""
+"""Reads passages for a question in batches of similar length, and selects each passage's best spans from the logits."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ from oreqa.text.whole_words import long_words, whole_words
 Logits = NDArray[np.float32]
 
 NO_ANSWER = -1e4
-"""The logit of a token in which no answer is looked for."""
+"""The logit of a token excluded from answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +34,9 @@ class WindowLogits:
     """The reader's output for one window, whose passage tokens begin at token ``begin`` of the passage.
 
     ``start`` and ``end`` are logits of those tokens, ``selection`` is that of the window. ``opens`` and ``closes`` mask the
-    tokens at which an answer may begin and end: those that begin or end a word. ``units`` numbers the sentences, list
-    items and rows that the tokens stand in. ``blocks`` are log-odds that the tokens belong to what answers; None of other
-    readers. All arrays are ``[tokens]``.
+    tokens at which an answer may begin and end: those that begin or end a word. ``units`` numbers the sentences, list items
+    and rows of the tokens. ``blocks`` are log-odds that the tokens belong to the answer; None for readers without a block
+    head. All arrays are ``[tokens]``.
     """
 
     passage_number: int
@@ -55,7 +54,7 @@ class WindowLogits:
 class TokenSpan:
     """A span, in tokens of its passage; ``first`` and ``last`` are inclusive.
 
-    ``span`` is the log-probability of its start and end, ``selection`` the passage's logit: the highest of its windows'.
+    ``span`` is the log-probability of its start and end, ``selection`` the passage's logit: the maximum over its windows.
     """
 
     passage_number: int
@@ -68,11 +67,11 @@ class TokenSpan:
 def best_spans(
     windows: Sequence[WindowLogits], k: int, shared: bool, max_tokens: int = MAX_ANSWER_TOKENS
 ) -> list[TokenSpan]:
-    """Return the ``k`` best spans of each passage of one question; all passages' spans together, best first.
+    """Return the ``k`` best spans of each passage of one question, the spans of all passages together, best first.
 
     A span consists of whole words of one of the windows' ``units``, and has at most ``max_tokens`` tokens. Its probability
-    is the product of the softmax of its start and that of its end, normalised over all windows of the question (``shared``)
-    or of its passage. A span that lies in two windows counts once, with its higher score.
+    is the product of the softmax of its start and of its end, normalised over all windows of the question (``shared``) or of
+    its passage. A span in two windows counts once, with its higher score.
     """
     best_of: dict[tuple[int, int, int], TokenSpan] = {}
     totals = _totals(windows, shared)
@@ -123,11 +122,11 @@ def _totals(windows: Sequence[WindowLogits], shared: bool) -> dict[int, float]:
 
 
 def answer_log_odds(start: Logits, end: Logits, passage: slice) -> float:
-    """The log-odds that a window holds an answer, by a reader that was not trained to select passages.
+    """Return the log-odds that a window contains an answer, for a reader not trained to select passages.
 
-    ``start`` and ``end`` are the logits ``[tokens]`` of the window, of which the ``passage`` is a part. Such readers learn
-    to choose [CLS] as start and end where nothing answers (Devlin et al. 2019, section 4.3). So a span's log-probability
-    and this add up to their score of the span less that of no answer.
+    ``start`` and ``end`` are the logits ``[tokens]`` of the window, ``passage`` is the passage's part of it. Such readers
+    learn to choose [CLS] as start and end if nothing answers (Devlin et al. 2019, section 4.3). So this plus a span's
+    log-probability is their score of the span minus that of no answer.
     """
     ends = [logits[passage] for logits in (start, end)]
     answer = sum(_logsumexp(logits) for logits in ends) if len(ends[0]) else 0.0
@@ -140,11 +139,11 @@ def _logsumexp(values: Logits) -> float:
 
 
 CHUNK = 64
-"""Questions read together: enough to sort passages by length, and few enough to keep the logits small."""
+"""Questions read together: enough to sort passages by length, few enough to keep the logits small."""
 
 
 class Reader(LoadedModel[ReaderFolder]):
-    """A loaded reader finds the spans of passages that answer a question. Threads may share it.
+    """A loaded reader, which finds the spans of passages that answer a question. Threads may share it.
 
     Examples:
         >>> reader = Reader()  # or another by its name, as Reader("deepset/tinyroberta-squad2")
@@ -157,7 +156,7 @@ class Reader(LoadedModel[ReaderFolder]):
     _read_folder = staticmethod(read_reader_folder)
 
     def __init__(self, name: str | Path = DEFAULT_READER, *, device: str = "cpu", precision: str | None = None) -> None:
-        """As ``LoadedModel``; the reader that comes with oreqa, if none is named."""
+        """Load a reader, like ``LoadedModel``; by default the one that comes with oreqa."""
         super().__init__(name, device=device, precision=precision)
 
     def _begin(self, folder: ReaderFolder, session: Session, fingerprint: str) -> None:
@@ -182,14 +181,14 @@ class Reader(LoadedModel[ReaderFolder]):
     def read(
         self, questions: str | Iterable[str], passages: Iterable[str | Text] | Iterable[Iterable[str | Text]], *, k: int = 5
     ) -> list[Span] | list[list[Span]]:
-        """The ``k`` best spans of each passage, all of a question best first.
+        """Return the ``k`` best spans of each passage, all spans of a question best first.
 
-        One question takes a list of passages, and a list of questions a list of such lists. A passage is its text, or its
+        One question takes a list of passages, a list of questions a list of lists. A passage is its text, or its
         ``(title, text)``. A span's ``score`` is the log-probability of its ends; ``scores`` has it as ``span``, and as
-        ``passage_logit`` the log-odds that its passage answers (``answer_log_odds`` for readers of others). Offsets are
-        characters of the passage's text. Spans hold whole words, identifiers and paths among them (``whole_words``), and lie
-        in one sentence, paragraph, list item, row (``unit_ends``) or field (``field_ends``); several may become the same.
-        Raises InputError for anything else.
+        ``passage_logit`` the log-odds that its passage answers (``answer_log_odds`` for third-party readers). Offsets
+        are characters of the passage's text. Spans are whole words, including identifiers and paths (``whole_words``),
+        within one sentence, paragraph, list item, row (``unit_ends``) or field (``field_ends``); several may become the
+        same. Raises InputError for anything else.
         """
         kinds = "texts or of (title, text)"
         texts, groups = questions_with_lists(questions, passages, "passages", kinds, title_and_text)
@@ -204,10 +203,10 @@ class Reader(LoadedModel[ReaderFolder]):
         *,
         excluded: Sequence[Sequence[Sequence[Range]]] = (),
     ) -> list[Reading]:
-        """The spans that ``read`` gives and which tokens belong to what answers, from one pass of the model.
+        """Return the spans of ``read`` and the tokens that belong to answers, from one pass of the model.
 
-        Passages are ``(title, text)``. No span is looked for in the ``excluded`` stretches of each passage's text: the
-        probabilities are those of the others. Raises InputError for a ``k`` below 1.
+        Passages are ``(title, text)``. Spans avoid the ``excluded`` ranges of each passage's text, and probabilities are
+        normalised without them. Raises InputError for a ``k`` below 1.
         """
         k = count(k, "the number of spans")
         readings: list[Reading] = []
@@ -259,7 +258,7 @@ class Reader(LoadedModel[ReaderFolder]):
 
 
 def _token_odds(windows: Sequence[WindowLogits], passages: Sequence[Tokens]) -> tuple[TokenOdds, ...]:
-    """The log-odds of the tokens of each passage; none if the windows have none."""
+    """Return the log-odds of the tokens of each passage; empty if the windows have none."""
     by_passage: list[list[tuple[int, Logits]]] = [[] for _ in passages]
     for window in windows:
         if window.blocks is None:
@@ -272,15 +271,15 @@ def _token_odds(windows: Sequence[WindowLogits], passages: Sequence[Tokens]) -> 
 
 
 def _units(text: str, tokens: Tokens) -> Rows:
-    """The number of the sentence, paragraph, list item, row or field that each token of a text stands in."""
+    """Return the number of the sentence, paragraph, list item, row or field of each token of a text."""
     ends = [end for _, end in split_sentences(text)]
     return np.searchsorted(sorted(unit_ends(text) + field_ends(text) + ends), tokens.offsets[:, 0], side="right")
 
 
 def _in_characters(spans: Sequence[TokenSpan], passages: Sequence[str], tokens: Mapping[str, Tokens]) -> list[Span]:
-    """Spans in characters of their passages, in whole words.
+    """Convert spans to characters of their passages, extended to whole words.
 
-    Those that become the same stay apart: their probabilities add up, as those of equal answers do.
+    Spans that become equal stay separate: their probabilities add up, like those of equal answers.
     """
     read = {number: passages[number] for number in {span.passage_number for span in spans}}
     words = {number: long_words(text, field_ends(text)) for number, text in read.items()}
