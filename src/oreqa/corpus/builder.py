@@ -54,8 +54,8 @@ class TextBuilder:
     """Assembles a document's text in file order.
 
     Blocks are separated by a blank line. A block that continues or explains the previous one is ``joined`` to it by a
-    single newline, which keeps both in one paragraph. Each heading starts a section; one that names an option, a function
-    or a release is also the first line of its text. Raises DocumentError when a limit is exceeded.
+    single newline, which keeps both in one paragraph. Each heading starts a section; one that names an option, a function or
+    a release is also the first line of its text. Raises DocumentError when a limit is exceeded.
     """
 
     def __init__(self, path: Path) -> None:
@@ -122,8 +122,8 @@ class TextBuilder:
 
         ``place`` is the name of its place, or several places whose starts are offsets into ``text``. A ``joined`` block
         stays with the previous block of the same section. A ``mark``, such as a list item's number, is put before the
-        text; its words do not count as read. Of a block with other words that are not in the file, such as the names of a
-        row's columns, only so many ``words`` count.
+        text; its words do not count as read. If other words of the block are not in the file either, such as the column
+        names of a row, ``words`` is the number that counts.
         """
         stripped = text.strip()
         if not stripped:
@@ -131,7 +131,7 @@ class TextBuilder:
         heading = self._unused[-1] if self._unused else None
         self._unused.clear()
         if heading and (is_name(heading[1]) or release_of(heading[1])):
-            # "--verbose" above what it does, or "2.1.0": an answer, which only text can be
+            # "--verbose" above its description, or "2.1.0": an answer, which must be in the text
             self._append(heading[1], heading[2], joined=False)
             joined = True
         self._read += count_words(stripped) if words is None else words
@@ -139,11 +139,11 @@ class TextBuilder:
         self._append(f"{mark} {stripped}" if mark else stripped, place, joined, skipped)
 
     def add_row(self, text: str, place: str = "", *, is_first: bool, apart: bool, words: int) -> None:
-        """Add a row of a table, in a paragraph with the rows before it unless it is ``apart``."""
+        """Add a row of a table, in one paragraph with the rows before it unless it is ``apart``."""
         self.add_block(text, place, joined=not (is_first or apart), words=words)
 
     def leave_out(self, reason: str, text: str) -> None:
-        """Count the words of ``text``, which is left out on purpose, such as navigation."""
+        """Count the words of ``text``, which is omitted on purpose, such as navigation."""
         if words := count_words(text):
             self._left_out[reason] += words
 
@@ -151,7 +151,7 @@ class TextBuilder:
         """Return the document. Its title is ``title``, else the one from ``add_title``, else the file's name."""
         self._end_section(0)
         self._end_page()
-        if not self._pieces and self.title:  # the title is the only text that a search could find
+        if not self._pieces and self.title:  # the title is the only text to search
             self._append(self.title, "", joined=False)
             self._end_section(0)
         text = "".join(self._pieces)
@@ -165,7 +165,7 @@ class TextBuilder:
         )
 
     def _append(self, text: str, place: str | Sequence[Place], joined: bool, skipped: str = "") -> None:
-        """Append a block. Places are offsets into ``skipped + text``, the block before its white space was stripped."""
+        """Append a block. Places are offsets into ``skipped + text``, the block before white space was stripped."""
         if self._pieces:
             gap = "\n" if joined and self._start is not None else GAP
             self._pieces.append(gap)
@@ -182,7 +182,7 @@ class TextBuilder:
             raise DocumentError(f"its text is longer than {limits.TEXT_CHARACTERS // 10**6} million characters: split it")
 
     def _end_section(self, level: int) -> None:
-        """Close the section. Headings of ``level`` or deeper that have no text under them become text themselves."""
+        """Close the section. Headings of ``level`` or deeper without text under them become text themselves."""
         empty = [row for row in self._unused if row[0] >= level]
         if empty:
             self._headings = [pair for pair in self._headings if pair[0] < empty[0][0]]
@@ -213,10 +213,10 @@ def _places(place: str | Sequence[Place], skipped: str) -> list[Place]:
 def clip_places(
     places: Sequence[Place], start: int, text: str, end: float = math.inf, behind: Place | None = None
 ) -> list[Place]:
-    """Return the places from ``start`` to ``end``, the first of them moved to ``start``. They are in the order of the text.
+    """Return the places from ``start`` to ``end``, in text order, with the first one moved to ``start``.
 
-    ``text`` is the document's, up to ``start`` at least. ``behind`` is the first place of an earlier clipping, from which it
-    is not far to ``start``: cutting a document is then linear in its length.
+    ``text`` is the document's, up to ``start`` at least. ``behind`` is the first place of an earlier clipping not far before
+    ``start``, which makes splitting a document linear in its length.
     """
     first = bisect_right(places, start, key=attrgetter("start"))
     last = bisect_left(places, end, key=attrgetter("start"))

@@ -1,4 +1,4 @@
-"""Child processes that open files whose formats can hang, crash or exhaust memory: their start, messages and limits.
+"""Child processes that open files whose formats can hang, crash or exhaust memory: start, messages and limits.
 
 A message is an eight-byte big-endian length followed by that many bytes.
 """
@@ -24,9 +24,11 @@ CLOCK_FACTOR = 5
 
 
 def start_child(code: str, memory: int) -> subprocess.Popen[bytes]:
-    """Start a process of the same Python that runs ``code``: it imports a function, and calls it with the integers in
-    ``sys.argv[2:]``, which ``begin_child`` takes: this process, and the bytes of memory. Raises OSError if it cannot be
-    started."""
+    """Start a process of the same Python that runs ``code``. Raises OSError if it cannot be started.
+
+    The code imports a function, and calls it with the integers in ``sys.argv[2:]``, which ``begin_child`` takes: this
+    process, and the bytes of memory.
+    """
     # Not "python -m": that looks for modules in the current folder first, and untrusted documents may lie there.
     code = f"import json, sys; sys.path[:] = json.loads(sys.argv[1]); {code}"
     path = [str(Path(__file__).parents[2]), *(entry for entry in sys.path if entry)]
@@ -36,7 +38,7 @@ def start_child(code: str, memory: int) -> subprocess.Popen[bytes]:
 
 
 def stop_child(child: subprocess.Popen[bytes], patience: float = 0) -> int:
-    """Wait some seconds for a child to end, then kill it. Returns its exit status."""
+    """Wait ``patience`` seconds for a child to end, then kill it. Returns its exit status."""
     try:
         code = child.wait(patience)
     except subprocess.TimeoutExpired:
@@ -73,9 +75,9 @@ def _read(stream: IO[bytes], length: int) -> bytes | None:
 
 
 def begin_child(parent: int, memory: int) -> tuple[IO[bytes], IO[bytes]]:
-    """In the child, before all else: limit its memory, let it end with its parent, and return its requests and replies.
+    """In the child, before all else: limit its memory, make it end with its parent, and return its requests and replies.
 
-    Where the platform has no such limits, only the parent's timer remains.
+    On platforms without such limits, only the parent's timer remains.
     """
     requests, replies = os.fdopen(os.dup(0), "rb", 0), os.fdopen(os.dup(1), "wb", 0)
     devnull = os.open(os.devnull, os.O_RDWR)
@@ -106,7 +108,7 @@ def limit_memory(memory: int) -> None:
 
 
 def limit_time(seconds: int) -> None:
-    """Let this process take so many more CPU seconds."""
+    """Limit this process to ``seconds`` more CPU seconds."""
     try:
         import resource
 
@@ -118,7 +120,7 @@ def limit_time(seconds: int) -> None:
 
 
 def extend_time(seconds: int) -> None:
-    """Let this process take so many CPU seconds more than ``limit_time`` has left it."""
+    """Allow this process ``seconds`` more CPU seconds, in addition to what ``limit_time`` has left."""
     try:
         import resource
 
@@ -130,7 +132,7 @@ def extend_time(seconds: int) -> None:
 
 
 def peak_memory() -> int:
-    """Return this process's peak resident memory in bytes; 0 where the platform does not report it."""
+    """Return this process's peak resident memory in bytes; 0 if the platform does not report it."""
     with suppress(OSError):  # Linux: ru_maxrss starts from the parent's size when it started this process
         status = Path("/proc/self/status").read_text(encoding="ascii")
         return next((int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM:")), 0)

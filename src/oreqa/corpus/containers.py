@@ -1,4 +1,4 @@
-"""Files that hold files: zip archives, and mailboxes (mbox). Their members are read one at a time."""
+"""Files that contain files: zip archives, and mailboxes (mbox). Their members are read one at a time."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from oreqa.errors import DocumentError, describe
 _SKIPPED_FOLDERS = frozenset({"__MACOSX", "__pycache__", "node_modules"})
 
 _END = struct.Struct("<4s4H2LH")
-"""A zip archive's end: mark, disks, counts of members, size and place of their list, length of a remark."""
+"""The end record of a zip archive: signature, disks, member counts, size and offset of the directory, comment length."""
 
 _LOCATOR = struct.Struct("<4sLQL")
-"""What stands before that in archives of the 64-bit form: mark, disk, place of their own end, count of disks."""
+"""The locator before it in 64-bit archives: signature, disk, offset of their own end record, number of disks."""
 _END_64 = struct.Struct("<4sQ2H2L4Q")
-"""The end of the 64-bit form: mark, its size, versions, disks, counts of members, size and place of their list."""
+"""The 64-bit end record: signature, its size, versions, disks, member counts, size and offset of the directory."""
 
 _ENCRYPTED = 0x1
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _PIECE = 1 << 16
-"""Bytes of a member that are unpacked at once."""
+"""Bytes of a member unpacked at a time."""
 
 _LINE = 1 << 20
-"""Most bytes of a mailbox that are read at once: longer lines are read in pieces."""
+"""Most bytes of a mailbox read at a time: longer lines are read in pieces."""
 _HEADER = re.compile(rb"[!-9;-~]+[ \t]*:|>?From ")
 _TIME = re.compile(rb"\b\d\d?:\d\d\b.*\b(?:19|20)\d\d\b")
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A file in another, whose name may lack its ``suffix``; ``data`` is None where ``problem`` says why it is not read."""
+    """A file in another, whose name may lack its ``suffix``; ``data`` is None if ``problem`` says why it is not read."""
 
     name: str
     data: bytes | None
@@ -52,24 +52,26 @@ _TOO_MUCH = "it unpacks to more than {} MB, with the archives before it in the s
 
 @dataclass(slots=True)
 class Contents:
-    """What reading one file, with all that lies in it, has come to: the bytes that may yet be unpacked, what of it was not
-    read, and warnings about the rest, a line each."""
+    """The state of reading one file with everything in it.
+
+    It has the bytes that may still be unpacked, what was not read, and warnings about the rest, one line each.
+    """
 
     left: int = field(default_factory=lambda: limits.ARCHIVE_BYTES)
     unread: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
     def unpack(self, size: int) -> None:
-        """Take so many bytes from what is left. Raises DocumentError if there are fewer."""
+        """Deduct ``size`` bytes from what may be unpacked. Raises DocumentError if too few are left."""
         if size > self.left:
             raise DocumentError(_TOO_MUCH.format(limits.ARCHIVE_BYTES >> 20))
         self.left -= size
 
 
 def zip_members(file: IO[bytes], contents: Contents) -> Iterator[Member]:
-    """The files of a zip archive, without hidden ones, which count in the ``contents`` of the outermost file.
+    """Yield the files of a zip archive except hidden ones; they count in the ``contents`` of the outermost file.
 
-    Raises DocumentError if it is damaged, or has more members or unpacks to more than the limits.
+    Raises DocumentError if it is damaged, has too many members, or unpacks to more than the limit.
     """
     try:
         _check_end(file)
@@ -84,7 +86,7 @@ def zip_members(file: IO[bytes], contents: Contents) -> Iterator[Member]:
 
 
 def _check_end(file: IO[bytes]) -> None:
-    """Raise DocumentError for an archive whose list of members would take much memory."""
+    """Raise DocumentError for an archive whose directory would take much memory."""
     size = file.seek(0, 2)
     file.seek(max(0, size - _END_64.size - _LOCATOR.size - _END.size - 0xFFFF))
     tail = file.read()
@@ -93,7 +95,7 @@ def _check_end(file: IO[bytes]) -> None:
         raise DocumentError("it is not a zip archive, or its end is missing")
     _, _, _, _, members, length, _, _ = _END.unpack_from(tail, place)
     _check_list(members, length)
-    if tail[max(0, place - _LOCATOR.size) : place].startswith(b"PK\6\7"):  # zipfile believes the 64-bit form
+    if tail[max(0, place - _LOCATOR.size) : place].startswith(b"PK\6\7"):  # zipfile trusts the 64-bit record
         begin = place - _LOCATOR.size - _END_64.size
         if begin < 0 or not tail.startswith(b"PK\6\6", begin):
             raise DocumentError("it is a damaged zip archive (its 64-bit end is missing)")
@@ -102,7 +104,7 @@ def _check_end(file: IO[bytes]) -> None:
 
 
 def _check_list(members: int, length: int) -> None:
-    """Raise DocumentError for more members than the limit, or a list of them that has more bytes than they would take."""
+    """Raise DocumentError for more members than the limit, or a directory with more bytes than they would need."""
     if members > limits.MEMBERS or length > limits.MEMBERS * 400:
         raise DocumentError(f"it has more than {limits.MEMBERS:,} members: split it, or unpack it and index the folder")
 
@@ -129,7 +131,7 @@ def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, contents: Conten
 
 
 def _content(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
-    """What a member holds, up to the size that it states: ``ZipFile.read`` unpacks all of it first."""
+    """Return a member's content, up to its stated size: ``ZipFile.read`` unpacks all of it first."""
     data = bytearray()
     with archive.open(entry) as file:
         while piece := file.read(min(_PIECE, entry.file_size + 1 - len(data))):
@@ -138,7 +140,7 @@ def _content(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
 
 
 def free_name(name: str, taken: set[str], times: Counter[str]) -> str:
-    """A name for a member that no other has; ``times`` counts how often each was numbered."""
+    """Return an unused name for a member; ``times`` counts how often each name was numbered."""
     suffix = PurePosixPath(name).suffix
     free = name
     while free in taken:
@@ -149,16 +151,16 @@ def free_name(name: str, taken: set[str], times: Counter[str]) -> str:
 
 
 def is_mailbox(head: bytes) -> bool:
-    """Whether a file that begins with ``head`` is a mailbox: programs for mail keep them in files such as "Inbox"."""
+    """Return whether a file that begins with ``head`` is a mailbox: mail programs store them in files such as "Inbox"."""
     first, _, second = head.partition(b"\n")
     return first.startswith(b"From ") and bool(_HEADER.match(second))
 
 
 def mailbox_messages(file: IO[bytes]) -> Iterator[Member]:
-    """The messages of a mailbox, named by their numbers, from 1.
+    """Yield the messages of a mailbox, named by their numbers, from 1.
 
-    Each begins with a line "From ..." before its header, after a blank line or with the time. Raises DocumentError, behind
-    them, for more than ``limits.MESSAGES``.
+    Each begins with a line "From ..." before its header, after a blank line or with the time. Raises DocumentError, after
+    yielding them, for more than ``limits.MESSAGES``.
     """
     lines: list[bytes] = []
     number, size, after_blank, at_start = 0, 0, True, True

@@ -1,4 +1,4 @@
-"""Plain text files, and how bytes are decoded: by byte order mark, as UTF-8, or by a guess. Binary files are rejected.
+"""Plain text files, and decoding of bytes: by byte order mark, as UTF-8, or by a guess. Binary files are rejected.
 
 Offsets count characters of the decoded text: ``\\r\\n`` is one, and a byte order mark is none.
 """
@@ -22,9 +22,9 @@ _MARKS = (
 )
 _SAMPLE = 1 << 16
 
-# What speaks against Western text in cp1252, besides bytes that are no character there.
+# Evidence against Western text in cp1252, besides bytes that are not assigned there.
 _NOT_WESTERN = re.compile(
-    r"[^\t-\r\x1b -~À-ÖØ-öø-ÿ\xa0‘’“”„‚–—…•€£§°«»·´²½©®ªº¡¿µ]"  # signs that few texts have
+    r"[^\t-\r\x1b -~À-ÖØ-öø-ÿ\xa0‘’“”„‚–—…•€£§°«»·´²½©®ªº¡¿µ]"  # rare signs
     r"|[a-z][À-ÖØ-Þ]"  # a capital within a word
     r"|(?<=[^\W\d_])[“”„‚…•€£§°«»´²½©®ªº¡¿µ](?=[^\W\d_])"  # a sign between two letters
     r"|[À-ÖØ-öø-ÿ]{3}"
@@ -86,9 +86,9 @@ def _guess(data: bytes) -> str:
 
 
 def _is_western(data: bytes) -> bool:
-    """Whether bytes read as cp1252 are letters of ASCII with few, lone accents, and the signs of a Western text.
+    """Return whether bytes read as cp1252 are ASCII letters with few, isolated accents, and the signs of a Western text.
 
-    Statistics of characters take some such texts of a few lines for Chinese or for a code page of DOS.
+    Character statistics take some such texts of a few lines for Chinese or for a DOS code page.
     """
     try:
         text = data.decode("cp1252")

@@ -1,4 +1,4 @@
-"""Find the files to index below the given paths, by .gitignore patterns and ignore files."""
+"""Finds the files to index below the given paths, by .gitignore patterns and ignore files."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ class FoundFiles:
 
     @property
     def unknown(self) -> dict[str, int]:
-        """The number of files that were passed over by their extension, the most frequent first."""
+        """Return the number of skipped files by extension, the most frequent first."""
         return dict(Counter(map(_extension, self.passed_over)).most_common())
 
     @property
     def examples(self) -> dict[str, Path]:
-        """The first of the files that were passed over with each extension."""
+        """Return the first skipped file of each extension."""
         return {_extension(path): path for path in reversed(self.passed_over)}
 
     def with_held(self, held: Collection[str]) -> FoundFiles:
-        """These, and of the files that were passed over those that an index holds, by their paths: they are read again."""
+        """Return the files plus those skipped files that an index holds, by path: they are read again."""
         again = {path for path in self.passed_over if str(path) in held}
         rest = tuple(path for path in self.passed_over if path not in again)
         return replace(self, files=tuple(sorted({*self.files, *again})), passed_over=rest)
@@ -66,11 +66,11 @@ def find_files(
     """Find every supported file at or below ``paths``, each once, as an absolute path.
 
     ``include`` and ``exclude`` are .gitignore patterns, matched relative to each folder in ``paths``. A file of another kind
-    is included if a pattern to include ends in its extension, as "*.nft". Hidden files, what an
-    .oreqaignore lists, and folders below that are indexes are skipped. A file that ``paths`` names itself is always
-    included. Symbolic links are followed if ``paths`` names them, or if they lead to files within the named folder that are
-    not found by a name of their own. Raises InputError if a path does not exist, unless paths ``may_be_gone``, or is
-    neither a file nor a folder, for an address of the web, and if all that is named are archives that are not read.
+    is included if an include pattern ends in its extension, e.g. "*.nft". Hidden files, files listed in an .oreqaignore, and
+    subfolders that are indexes are skipped. A file named in ``paths`` is always included. Symbolic links are followed if
+    ``paths`` names them, or if they lead to files within the named folder that have no other name there. Raises InputError
+    if a path does not exist, unless paths ``may_be_gone``, or is neither a file nor a folder, for a web address, and if all
+    paths are archives that are not supported.
     """
     _refuse_unread(paths)
     wanted = _spec(include) if include else None
@@ -83,9 +83,9 @@ def find_files(
 
 
 def _refuse_unread(paths: Sequence[Path]) -> None:
-    """Raise InputError, which says what to do, for an address, and for archives that are not read where all paths are such.
+    """Raise InputError, with what to do, for a web address, and if all paths are unsupported archives.
 
-    An archive beside other paths is left out like any file that cannot be read: a shell's ``*`` names all files.
+    An archive among other paths is skipped like any unreadable file: a shell's ``*`` names all files.
     """
     for path in paths:
         if line := how_to_download(path):
@@ -102,7 +102,7 @@ def _refuse_unread(paths: Sequence[Path]) -> None:
 class _Folder:
     """A folder to walk. ``relative`` is its path below the named folder, with a slash after each name.
 
-    ``rules`` are those of the ignore files above it, each with the length of its own folder's relative path.
+    ``rules`` are those of the ignore files above it, each with the length of that folder's relative path.
     """
 
     path: Path
@@ -153,7 +153,7 @@ class _Walk:
             raise InputError(f"{path}: it is {_kind(mode)}, not a file or a folder")
 
     def add_linked_files(self) -> None:
-        """Add the files that were found by links alone, each by the first of its links."""
+        """Add the files that were found only through links, each under its first link."""
         real = {os.path.realpath(file) for file in self.files} if self.links else set()
         for link in sorted(self.links):
             if (target := os.path.realpath(link)) not in real:
@@ -238,7 +238,7 @@ def _extension(path: Path) -> str:
 
 
 def _is_search(entry: os.DirEntry[str]) -> bool:
-    """Whether a folder's entry is a state of an index, which every index has."""
+    """Return whether a folder's entry is a generation of an index, as every index has."""
     return bool(_SEARCH.fullmatch(entry.name)) and Path(entry.path, "manifest.json").is_file()
 
 
@@ -255,7 +255,7 @@ def _read_rules(path: Path) -> pathspec.GitIgnoreSpec:
 
 
 def _named_kinds(patterns: Sequence[str]) -> frozenset[str]:
-    """The extensions that patterns end in, in lower case: ".nft" of "*.nft", none of "*" or "*.*"."""
+    """Return the extensions that patterns end in, in lower case: ".nft" for "*.nft", none for "*" or "*.*"."""
     names = (PurePosixPath(pattern.rstrip()) for pattern in patterns if not pattern.startswith(("!", "#")))
     suffixes = {name.suffix.lower() for name in names}
     return frozenset(suffix for suffix in suffixes if suffix and not set(suffix) & set("*?[]\\"))

@@ -18,10 +18,10 @@ MEMBERS = 10_000
 """Most members of a zip archive."""
 
 MESSAGES = 100_000
-"""Most messages of a mailbox."""
+"""Most messages in a mailbox."""
 
 NESTED = 3
-"""How deep files may lie in others: a document attached to a mail in a mailbox in an archive."""
+"""Maximum nesting of files: a document attached to a mail in a mailbox in an archive."""
 
 TEXT_CHARACTERS = 16 << 20
 """Longest text of one document."""
@@ -45,7 +45,7 @@ GZIP_RATIO = 200
 """Highest compression ratio of a gzipped table, once it has unpacked to more than 64 MB."""
 
 PARSE_SECONDS = 60
-"""CPU seconds for parsing one file, and for cutting its text into passages ..."""
+"""CPU seconds for parsing one file, and for splitting its text into passages ..."""
 
 PARSE_SECONDS_PER_MB = 20
 """... plus these for each MB of the file: a 6 MB manual of 3,600 pages takes 100 seconds."""
@@ -54,10 +54,10 @@ PARSE_BYTES = 1 << 30
 """Address space of the parser process."""
 
 DRAW_SECONDS = 10
-"""CPU seconds for drawing a page, or for finding where a text stands on it."""
+"""CPU seconds for drawing a page, or for finding the position of a text on it."""
 
 OCR_SECONDS, OCR_BYTES = 120, 6 << 30
-"""CPU seconds for recognizing a scanned page, and the address space of the process then."""
+"""CPU seconds for recognizing a scanned page, and the process's address space meanwhile."""
 
 PICTURE_FRAMES = 200
 """Most pages of a picture (TIFF)."""
@@ -67,9 +67,9 @@ IGNORE_FILE_BYTES = 64 << 10
 
 
 HEAD_BYTES = 16_384
-"""What is read of a file to recognize its format."""
+"""Bytes of a file read to recognize its format."""
 
 
 def parse_seconds(size: int) -> int:
-    """Return the CPU seconds allowed for parsing a file of ``size`` bytes, and for cutting a text of ``size`` characters."""
+    """Return the CPU seconds allowed for parsing a file of ``size`` bytes, and for splitting ``size`` characters."""
     return PARSE_SECONDS + PARSE_SECONDS_PER_MB * (size >> 20)

@@ -1,4 +1,4 @@
-"""Open files that may be anything by now: pipes that would block, devices that never end, and files that were changed."""
+"""Opens files that may be anything by now: pipes that would block, devices that never end, files that have changed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def open_file(path: Path) -> IO[bytes]:
 
 
 def open_unchanged(path: Path, size: int, time: int) -> IO[bytes] | None:
-    """Open a file that has this size in bytes and this time of change in nanoseconds; None for another one.
+    """Open a file if it has this size in bytes and this modification time in nanoseconds, else return None.
 
     Raises OSError if it cannot be opened.
     """

@@ -1,4 +1,4 @@
-"""Parse files in a child process (worker.py), which is killed and replaced when a file exceeds its limits."""
+"""Parses files in a child process (worker.py), which is killed and replaced when a file exceeds its limits."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _START = "from oreqa.corpus.worker import serve; serve(*map(int, sys.argv[2:]))"
 
 
 def parse(path: Path, data: bytes) -> tuple[Document, list[tuple[str, bytes]]]:
-    """Parse ``data`` in the child process: the document, and the files attached to it with their names.
+    """Parse ``data`` in the child process; return the document, and the files attached to it with their names.
 
-    Raises DocumentError for any failure there, crashes included.
+    Raises DocumentError for any failure of the child, including crashes.
     """
     return _parser.parse(path, data)
 
@@ -39,7 +39,7 @@ def end_parser() -> None:
 
 
 class _Parser:
-    """Owns the child process. The lock lets one file through at a time."""
+    """Owns the child process. The lock admits one file at a time."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -64,7 +64,7 @@ class _Parser:
         child = self._child = self._child or _started()
         assert child.stdin
         assert child.stdout
-        # The child limits its own CPU time. This timer is for platforms without that limit, and for a child that waits.
+        # The child limits its own CPU time. This timer is for platforms without that limit, and for a child that blocks.
         timed_out = threading.Event()
 
         def expire() -> None:
@@ -124,7 +124,7 @@ def _started() -> subprocess.Popen[bytes]:
 
 
 def _forget() -> None:
-    """Let a forked process start its own parser: it must not talk to its parent's child."""
+    """Make a forked process start its own parser: it must not talk to its parent's child."""
     global _parser
     _parser = _Parser()
 

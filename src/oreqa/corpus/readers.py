@@ -1,4 +1,4 @@
-"""Read a file's documents: picks the reader by extension and applies the checks that all formats share."""
+"""Reads a file's documents: picks the reader by extension and applies the checks that all formats share."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from oreqa.errors import DocumentError, describe
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The fields of a table's rows that hold the text, the title and the identifier; None means the common names.
+    """The fields of a table's rows with the text, the title and the identifier; None means the common names.
 
     Examples:
         >>> Fields(text="abstract", id="doi")
@@ -49,14 +49,14 @@ SUFFIXES = (*_TEXTS, *worker.PARSERS, *worker.MAILS, *_ROWS, *_CONTAINERS, *(f"{
 """Extensions of the supported formats, in lower case."""
 
 _SHOWN_UNREAD = 3
-"""Members that are named of those that were not read."""
+"""How many of the unread members are named."""
 
 _RST_MARKUP = re.compile(rb"^\.\. (?:_[^\n]{1,200}:|[\w-]{1,40}::)|:[a-z]{2,12}:`[^`\n]", re.MULTILINE)
-"""A target, a directive or a role of reStructuredText, which many projects keep in files named .txt."""
+"""A target, a directive or a role of reStructuredText, which many projects store in .txt files."""
 
 _FEWEST_MARKUP = 2
 _NO_PROSE = (b"{\\rtf", b"%PDF-", b"%!PS")
-"""How files of other types begin that may look like text."""
+"""First bytes of files of other types that may look like text."""
 
 _WORD = re.compile(r"\w")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -68,7 +68,7 @@ def is_supported(path: Path) -> bool:
 
 
 def _is_recognized(path: Path) -> bool:
-    """Whether a file is of a format that only its name and its content together tell."""
+    """Return whether a file has a format recognized only by its name and content together."""
     inner = _unpacked(path)
     if not worker.may_be_recognized(inner):
         return False
@@ -81,7 +81,7 @@ def _is_recognized(path: Path) -> bool:
 
 
 def _unpacked(path: Path) -> Path:
-    """The name of a file without the extension of gzip."""
+    """Return a file's name without the extension of gzip."""
     return path.with_suffix("") if path.name.lower().endswith(".gz") else path
 
 
@@ -93,15 +93,15 @@ def has_text(text: str) -> bool:
 def read_documents(
     path: Path, fields: Fields | None = None, on_unread: Callable[[str], None] = lambda line: None
 ) -> Iterator[Document]:
-    """Read one file's documents: one per row for tables, those of every member for archives, mailboxes and mails with
+    """Yield one file's documents: one per row for tables, those of every member for archives, mailboxes and mails with
     attachments, and one per file for other formats.
 
     A member's key is that of its file, "#" and its name. ``on_unread`` gets a line about the members that cannot be read,
     and about tables with rows that have more fields than their header.
 
     Every string of a document can be encoded as UTF-8. Raises only DocumentError, with a one-line reason, whatever the file
-    holds; for tables possibly after some rows were yielded. A file without text is an error. One without the extension of a
-    supported format, as README, is read as plain text if it is text.
+    contains; for tables possibly after some rows were yielded. A file without text is an error. One without a supported
+    extension, such as README, is read as plain text if it is text.
     """
     empty, contents = True, Contents()
     unread = contents.unread
@@ -116,7 +116,7 @@ def read_documents(
         raise DocumentError("there is not enough memory to read it: split it") from None
     except OSError as error:
         raise DocumentError(f"it cannot be read: {error.strerror or describe(error)}") from error
-    except Exception as error:  # whatever a library raises on a damaged file
+    except Exception as error:  # libraries may raise anything on a damaged file
         raise DocumentError(f"it is damaged ({describe(error)})") from error
     shown = f"{', '.join(unread[:_SHOWN_UNREAD])}{', ...' if len(unread) > _SHOWN_UNREAD else ''}"
     if empty:
@@ -158,7 +158,7 @@ def _most_bytes(suffix: str) -> int:
 
 
 def _of_bytes(key: str, name: Path, data: bytes, fields: Fields, contents: Contents, depth: int = 0) -> Iterator[Document]:
-    """The document of a file that is no table and no container, and those that are attached to it."""
+    """Yield the document of a file that is no table and no container, and the documents attached to it."""
     if name.suffix.lower() in _TEXTS:
         yield replace(_plain_or_marked_up(name, data), key=key)
         return
@@ -170,7 +170,7 @@ def _of_bytes(key: str, name: Path, data: bytes, fields: Fields, contents: Conte
 
 
 def _plain_or_marked_up(name: Path, data: bytes) -> Document:
-    """A text, as reStructuredText if it is marked up as such and can be read so."""
+    """Read a text, as reStructuredText if it is marked up as such and can be parsed."""
     if _is_rst(data):
         with suppress(DocumentError):
             return process.parse(name.with_suffix(".rst"), data)[0]
@@ -179,7 +179,7 @@ def _plain_or_marked_up(name: Path, data: bytes) -> Document:
 
 
 def _is_rst(data: bytes) -> bool:
-    """Whether a text of moderate size is marked up as reStructuredText."""
+    """Return whether a text of moderate size is marked up as reStructuredText."""
     markup = islice(_RST_MARKUP.finditer(data), _FEWEST_MARKUP)
     return len(data) <= limits.PARSED_FILE_BYTES and len(list(markup)) == _FEWEST_MARKUP
 
@@ -189,7 +189,7 @@ def _contained(suffix: str, file: IO[bytes], contents: Contents) -> Iterator[Mem
 
 
 def _members(key: str, members: Iterable[Member], fields: Fields, contents: Contents, depth: int = 0) -> Iterator[Document]:
-    """The documents of the members of a file with this ``key``; equal names are numbered: "plan.txt", "plan (2).txt".
+    """Yield the documents of the members of a file with this ``key``; equal names are numbered: "plan.txt", "plan (2).txt".
 
     What cannot be read is added to the ``contents``.
     """
@@ -212,7 +212,7 @@ def _members(key: str, members: Iterable[Member], fields: Fields, contents: Cont
                 raise DocumentError("it holds no text")
         except MemoryError:
             raise
-        except Exception as error:  # whatever a library raises on a damaged file
+        except Exception as error:  # libraries may raise anything on a damaged file
             reason = str(error) if isinstance(error, DocumentError) else f"it is damaged ({describe(error)})"
             contents.unread.append(f"{name} ({reason})")
 
@@ -256,7 +256,7 @@ def _read_unknown(path: Path) -> Document:
 
 
 def _read(path: Path, limit: int, gzipped: bool) -> bytes:
-    """Read a file, unpacked if it is ``gzipped``. Raises DocumentError if that gives more than ``limit`` bytes."""
+    """Read a file, unpacked if it is ``gzipped``. Raises DocumentError if the result exceeds ``limit`` bytes."""
     with open_file(path) as file:
         data = _unzipped(file, limit) if gzipped else file.read(limit + 1)
     _check_size(len(data), limit, path, "unpacks to more" if gzipped else "is larger")
@@ -264,7 +264,7 @@ def _read(path: Path, limit: int, gzipped: bool) -> bytes:
 
 
 def _unzipped(file: IO[bytes], limit: int) -> bytes:
-    """What a gzip file unpacks to, up to a byte more than the ``limit``."""
+    """Unpack a gzip file, up to one byte more than the ``limit``."""
     try:
         return cast(IO[bytes], gzip.open(file)).read(limit + 1)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -278,7 +278,7 @@ def _check_size(size: int, limit: int, path: Path, what: str) -> None:
 
 
 def clean_document(document: Document) -> Document:
-    """Replace lone surrogates, which JSON and PDF can hold and UTF-8 cannot, and bound the length of names."""
+    """Replace lone surrogates, which JSON and PDF allow and UTF-8 does not, and bound the length of names."""
     return Document(
         _without_surrogates(document.key),
         _short_name(document.title),

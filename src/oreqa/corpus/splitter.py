@@ -1,4 +1,4 @@
-"""Split documents into passages: whole paragraphs joined up to a token budget, as ProQA's released code does."""
+"""Splits documents into passages: whole paragraphs joined up to a token budget, as in ProQA's released code."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from oreqa.text.sentences import split_sentences
 CountTokens = Callable[[Sequence[str]], list[int]]
 
 SPLITTER_VERSION = 31
-"""Raise this when a change makes the same file give other text, passages or layout: indexes then read their files again."""
+"""Increase this when a change gives the same file other text, passages or layout: indexes then read their files again."""
 
 _BLANK_LINES = re.compile(r"\n[ \t]*(?:\r?\n[ \t]*)+")
 
@@ -25,11 +25,11 @@ _BLANK_LINES = re.compile(r"\n[ \t]*(?:\r?\n[ \t]*)+")
 def split_passages(document: Document, count_tokens: CountTokens, max_tokens: int, language: str = "en") -> list[Passage]:
     """Split a document into passages of at most ``max_tokens`` tokens, none of which crosses a section boundary.
 
-    Whole paragraphs are joined while they fit; one that ends in a colon stays with the next. A row of a table that names its
-    columns is a passage, as a row of a CSV file is. Paragraphs over the budget are split between sentences, sentences over
-    the budget between words. ``count_tokens`` returns the token counts of a batch of texts, by the model's tokenizer
-    without special tokens. Title and heading are encoded with every passage, so they count against the budget too, up to
-    half of it. Raises DocumentError when it takes more processor time than a file may take to be parsed.
+    Whole paragraphs are joined while they fit; one that ends in a colon stays with the next. A table row that names its
+    columns is a passage, like a row of a CSV file. Paragraphs over the budget are split between sentences, sentences
+    over the budget between words. ``count_tokens`` returns the token counts of a batch of texts, by the model's
+    tokenizer without special tokens. Title and heading are encoded with every passage, so they count against the budget
+    too, up to half of it. Raises DocumentError if splitting takes more CPU time than is allowed for parsing a file.
     """
     check_time = _time_limit(document)
     passages: list[Passage] = []
@@ -40,7 +40,7 @@ def split_passages(document: Document, count_tokens: CountTokens, max_tokens: in
         pieces: list[tuple[Range, int]] = []
         for paragraph, length in _measure(document.text, paragraphs, count_tokens, room):
             if length <= room:
-                # A row of a table counts as if it used the whole budget, so that no other paragraph joins it.
+                # A table row counts as if it used the whole budget, so that no other paragraph joins it.
                 pieces.append((paragraph, room if _is_row(document.text, *paragraph) else length))
             else:
                 pieces.extend(_split_long(document.text, paragraph, count_tokens, room, language))
@@ -53,7 +53,7 @@ def split_passages(document: Document, count_tokens: CountTokens, max_tokens: in
 
 
 def _time_limit(document: Document) -> Callable[[], None]:
-    """A function that raises DocumentError once cutting the document has taken too long."""
+    """Return a function that raises DocumentError once splitting the document has taken too long."""
     seconds = limits.parse_seconds(len(document.text))
     end = time.thread_time() + seconds
 
@@ -70,7 +70,7 @@ def passage_head(title: str, heading: str) -> str:
 
 
 def sentence_at(passage: Passage, place: int) -> int:
-    """Return the number of the sentence at the character ``place`` of a passage's text: the last that begins by then.
+    """Return the number of the sentence at the character ``place`` of a passage's text: the last one that begins by then.
 
     Places before the first sentence belong to it.
     """
@@ -95,7 +95,7 @@ def _paragraphs(text: str, start: int, end: int) -> list[Range]:
 
 
 def _is_row(text: str, start: int, end: int) -> bool:
-    """Whether a paragraph is the row of a table that names its columns."""
+    """Return whether a paragraph is a table row that names its columns."""
     return text.find("\n", start, end) < 0 and bool(row_cells(text, start))
 
 
@@ -131,7 +131,7 @@ _WORD = 40
 ``max_tokens`` times this."""
 _WORDS = re.compile(rf"\S{{1,{_WORD}}}")
 _BATCH = 256
-"""Texts per call of the tokenizer, which needs some hundred bytes of memory per token."""
+"""Texts per tokenizer call, which needs some hundred bytes of memory per token."""
 
 
 def _measure(text: str, ranges: Sequence[Range], count_tokens: CountTokens, max_tokens: int) -> Iterator[tuple[Range, int]]:
@@ -150,7 +150,7 @@ def _measure(text: str, ranges: Sequence[Range], count_tokens: CountTokens, max_
 
 
 def _join_after_colons(text: str, pieces: Sequence[tuple[Range, int]], max_tokens: int) -> list[tuple[Range, int]]:
-    """Join a paragraph that ends in a colon to the next one where both fit."""
+    """Join a paragraph that ends in a colon to the next one if both fit."""
     joined: list[tuple[Range, int]] = []
     for (start, end), length in pieces:
         if joined:

@@ -1,4 +1,4 @@
-"""What is named to be indexed and is not read, and what to do instead: addresses of the web, archives other than zip."""
+"""Paths that are not read, and what to do instead: web addresses, and archives other than zip."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _UNPACKED_BY = {
     ".zst": "unzstd",
     ".lz": "lzip -dk",
 }
-"""The command that unpacks an archive, by its extension; the longer extensions come before those that they end in."""
+"""The command that unpacks an archive, by its extension; an extension precedes shorter ones that it ends in."""
 
 _SINGLE = (".gz", ".bz2", ".xz", ".zst", ".lz")
-"""Extensions of files that hold one file."""
+"""Extensions of files that contain one file."""
 
 
 def may_be_text(suffix: str) -> bool:
-    """Whether files with this extension may be plain text: it is not one of pictures, sounds, fonts or programs' data.
+    """Return whether files with this extension may be plain text: not pictures, sounds, fonts or programs' data.
 
     Examples:
         >>> may_be_text(""), may_be_text(".Debian"), may_be_text(".png")
@@ -44,7 +44,7 @@ def may_be_text(suffix: str) -> bool:
 
 
 def archive_suffix(path: Path) -> str | None:
-    """The extension by which a file is an archive that is not read; None of other files.
+    """Return the extension of an unsupported archive; None for other files.
 
     Examples:
         >>> archive_suffix(Path("backup.tar.GZ")), archive_suffix(Path("letters.zip"))
@@ -55,7 +55,7 @@ def archive_suffix(path: Path) -> str | None:
 
 
 def may_be_gzipped_text(path: Path) -> bool:
-    """Whether a file has the name of a gzipped file, of no format that is read, that may hold plain text.
+    """Return whether a file's name is that of a gzipped file that may contain plain text, of no supported format.
 
     Examples:
         >>> may_be_gzipped_text(Path("FAQ.gz")), may_be_gzipped_text(Path("logo.png.gz"))
@@ -65,7 +65,7 @@ def may_be_gzipped_text(path: Path) -> bool:
 
 
 def how_to_unpack(path: Path, shown: str = "") -> str | None:
-    """Why an archive is not read and how to unpack it, by its name or the ``shown`` one; None of other files."""
+    """Return why an archive is not read and how to unpack it, by its name or the ``shown`` one; None for other files."""
     suffix = archive_suffix(path)
     if suffix is None:
         return None
@@ -77,7 +77,7 @@ def how_to_unpack(path: Path, shown: str = "") -> str | None:
 
 
 def how_to_download(path: Path) -> str | None:
-    """What to do with a path that is an address of the web or of another store; None if it is none, or a file is called so.
+    """Return what to do with a path that is an address on the web or in another store; None if it is none, or a file's name.
 
     Examples:
         >>> print(how_to_download(Path("https://example.org/a.pdf")))
@@ -87,7 +87,7 @@ def how_to_download(path: Path) -> str | None:
     if match is None or os.path.lexists(path):
         return None
     scheme, rest = match[1].lower(), str(path)[match.end() :]
-    slashes = "///" if scheme == "file" else "//"  # a Path has one where the user wrote several
+    slashes = "///" if scheme == "file" else "//"  # Path collapses several slashes into one
     address = f"{match[1]}:{slashes}{rest}"
     if scheme == "file":
         return f"{address}: it is an address: name the path, /{rest}"

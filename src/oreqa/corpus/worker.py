@@ -1,8 +1,7 @@
 """The child process that parses the formats whose libraries can hang, crash or exhaust memory.
 
 The parent sends three messages (child.py) per file: its path, its limit in seconds, and its bytes. The child replies with
-one, a JSON object that holds the document, with what is attached to it, or the error; before it with one for each scanned
-page.
+a JSON object: the document with its attachments, or the error; before that, it sends one message per scanned page.
 """
 
 from __future__ import annotations
@@ -75,10 +74,10 @@ PARSERS: dict[str, Callable[[bytes, Path], Document]] = {
 }
 
 MAILS = {".eml": mail.read_mail, ".msg": msg.read_msg}
-"""Those that other files may be attached to, and which are read with these."""
+"""Extensions of mails, which are read together with their attachments."""
 
 NAMED_ALONE = ocr.PICTURES
-"""Those of pictures, which are read only where they are named."""
+"""Extensions of pictures, which are read only if named explicitly."""
 
 TEXT_SUFFIXES = (
     *(
@@ -98,26 +97,26 @@ TEXT_SUFFIXES = (
     ),
     *(".srt", ".vtt", ".ipynb", ".info"),
 )
-"""Those of text, which may be packed with gzip."""
+"""Extensions of text formats, which may be compressed with gzip."""
 
 _INFO_PART = re.compile(r"\.info-\d+")
 _MAN_PAGE = re.compile(r"\.(?:[1-9][a-z]*|man|mdoc)")
 
 
 def may_be_recognized(path: Path) -> bool:
-    """Whether a file with this name may be a manual page or DocBook, which ``is_recognized`` tells by its head."""
+    """Return whether a file with this name may be a manual page or DocBook, which ``is_recognized`` decides by its head."""
     return path.suffix.lower() == ".xml" or bool(_MAN_PAGE.fullmatch(path.suffix) or _INFO_PART.fullmatch(path.suffix))
 
 
 def is_recognized(path: Path, head: bytes) -> bool:
-    """Whether a file that begins with ``head`` is a manual page or DocBook, as its name allows."""
+    """Return whether a file that begins with ``head`` is a manual page or DocBook, given its name."""
     if path.suffix.lower() == ".xml":
         return docbook.is_docbook(head)
     return bool(_INFO_PART.fullmatch(path.suffix)) or is_man_page(head)
 
 
 def parser_of(path: Path, before_page: Callable[[], None] = lambda: None) -> Callable[[bytes, Path], Document]:
-    """The parser of a file, by its name. ``before_page`` is called before each page whose picture is recognized."""
+    """Return the parser of a file, by its name. ``before_page`` is called before each page that is recognized by OCR."""
     suffix = path.suffix.lower()
     if suffix == ".pdf" or suffix in NAMED_ALONE:
         read = partial(read_pdf, before_page=before_page)
@@ -128,11 +127,11 @@ def parser_of(path: Path, before_page: Callable[[], None] = lambda: None) -> Cal
 
 
 MORE = b"more"
-"""The message that a scanned page is being recognized, which may take ``limits.OCR_SECONDS`` more."""
+"""Announces that a scanned page is being recognized, which may take ``limits.OCR_SECONDS`` more."""
 
 
 class _Allowance:
-    """What this process may take for a file: some CPU seconds, and bytes of address space (``memory``)."""
+    """This process's limits for a file: CPU seconds, and bytes of address space (``memory``)."""
 
     def __init__(self, seconds: int, memory: int, replies: IO[bytes]) -> None:
         self.memory, self._replies = memory, replies
@@ -140,7 +139,7 @@ class _Allowance:
         limit_memory(memory)
 
     def add_page(self) -> None:
-        """Let the parent, and this process, wait for a page to be recognized as well, with the memory that it takes."""
+        """Extend the limits of the parent and this process for recognizing one more page."""
         send(self._replies, MORE)
         extend_time(limits.OCR_SECONDS)
         self.memory = limits.OCR_BYTES
@@ -148,7 +147,7 @@ class _Allowance:
 
 
 def serve(parent: int, memory: int) -> None:
-    """Parse files until the process ``parent`` exits or sends no more, each within its limit of CPU seconds.
+    """Parse files until the process ``parent`` exits or closes the stream, each within its limit of CPU seconds.
 
     ``memory`` limits this process's address space, in bytes.
     """
@@ -159,7 +158,7 @@ def serve(parent: int, memory: int) -> None:
         if path is None or seconds is None or data is None:
             return
         reply = _parse(Path(path.decode()), data, _Allowance(int(seconds), memory, replies))
-        # The memory a file took may not all be freed: after a large file, a new process takes the next one.
+        # The memory used by a file may not all be freed: after a large file, a new process takes the next one.
         last = "memory" in reply or peak_memory() > memory // 4
         send(replies, json.dumps({**reply, "last": last}).encode())
 
@@ -174,7 +173,7 @@ def _parse(path: Path, data: bytes, allowance: _Allowance) -> dict[str, Any]:
         }
     except MemoryError:
         return {"memory": allowance.memory}
-    except Exception as error:  # parsers raise whatever they like, and not always MemoryError when memory runs out
+    except Exception as error:  # parsers raise anything, and not always MemoryError when memory runs out
         if peak_memory() > allowance.memory // 2:
             return {"memory": allowance.memory}
         return {"error": str(error) if isinstance(error, DocumentError) else f"it is damaged ({describe(error)})"}

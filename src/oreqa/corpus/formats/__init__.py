@@ -1,1 +1,1 @@
-"""One reader a format: bytes of a file to a document."""
+"""One reader per format: from the bytes of a file to a document."""

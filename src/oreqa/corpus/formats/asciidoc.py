@@ -32,7 +32,7 @@ _CELL = re.compile(r"(?:(?<=\s)|^)((?:\d+(?:\.\d+)?[*+]|\.\d+\+)?[<^>.]*[aehlmsd
 
 
 def _shown(match: re.Match[str]) -> str:
-    """The text between marks, whichever they are."""
+    """Return the text between marks, whichever they are."""
     return next(filter(None, match.groups()), "")
 
 
@@ -70,7 +70,7 @@ _CHARACTERS = {
 
 
 def read_asciidoc(data: bytes, path: Path) -> Document:
-    """Read AsciiDoc. The author in its header is a field; comments, raw parts and files that it includes are not read."""
+    """Read AsciiDoc. The author in its header is a field; comments, passthrough blocks and includes are not read."""
     source = decode(data)
     reader = _AsciiDoc(source.split("\n"))
     reader.read()
@@ -80,7 +80,7 @@ def read_asciidoc(data: bytes, path: Path) -> Document:
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """A cell of a table, and how many columns and rows it spans."""
+    """A table cell, and how many columns and rows it spans."""
 
     text: str
     columns: int = 1
@@ -95,8 +95,8 @@ class _AsciiDoc:
         self.title, self.author = "", ""
         self._lines, self._next = lines, 0
         self._values = dict(_CHARACTERS)
-        self._open: set[str] = set()  # the delimiters of open blocks
-        self._attached = -1  # the line that goes on with an item, behind a plus sign
+        self._open: set[str] = set()  # delimiters of open blocks
+        self._attached = -1  # the line that continues an item after a plus sign
         self._has_begun = False  # whether the header is over
 
     def read(self) -> None:
@@ -108,7 +108,7 @@ class _AsciiDoc:
                 self._read_line(line)
 
     def _read_block(self, line: str) -> bool:
-        """Read a heading, a block between delimiters or a table, if it begins with a line."""
+        """Read a heading, a delimited block or a table if the line begins one."""
         below = self._lines[self._next].rstrip() if self._next < len(self._lines) else ""
         if match := _HEADING.match(line):
             title = match[2].removesuffix(match[1])
@@ -137,13 +137,13 @@ class _AsciiDoc:
                 elif re.match(r"\w", line) and not self.author and "::" not in line:
                     self.author = self._plain(re.sub(r"\s*<.*", "", line))
                 self._next += 1
-            self.title = self._plain(text)  # whose attributes may stand below it
+            self.title = self._plain(text)  # its attributes may follow below
         else:
             self.markup.heading(max(1, level - 1), self._inline(text))
         self._has_begun = True
 
     def _delimited(self, delimiter: str) -> None:
-        """Read a block up to its second delimiter; what is no code, comment or raw part is read like other lines."""
+        """Read a block up to its closing delimiter; anything but code, comments and passthrough is read like other lines."""
         if delimiter[0] in "=*_" or delimiter == "--":
             self.markup.end_paragraph()
             self._open ^= {delimiter}
@@ -156,7 +156,7 @@ class _AsciiDoc:
         self._next = end + 1
 
     def _table(self, delimiter: str) -> None:
-        """Read a table. Its first line has as many cells as there are columns, unless ``cols`` says it."""
+        """Read a table. Its first line has as many cells as there are columns, unless ``cols`` is set."""
         above = self._attributes()
         cells: list[_Cell] = []
         first, count, has_gap, columns = 0, 0, False, _columns(above)
@@ -181,7 +181,7 @@ class _AsciiDoc:
         self.markup.end_paragraph()
 
     def _attributes(self) -> str:
-        """The attributes above a table, which may have its title between them."""
+        """Return the attributes above a table, which may have its title in between."""
         number = self._next - 1
         while number and (_ATTRIBUTES.match(self._lines[number - 1]) or _TITLE.match(self._lines[number - 1])):
             number -= 1
@@ -219,7 +219,7 @@ class _AsciiDoc:
         self._has_begun = self._has_begun or markup.is_open
 
     def _attach(self) -> None:
-        """Leave the item open for the block behind a line with a plus sign."""
+        """Keep the item open for the block after a line with a plus sign."""
         while self._next < len(self._lines) and not self._lines[self._next].strip():
             self._next += 1
         self._attached = self._next
@@ -232,7 +232,7 @@ class _AsciiDoc:
         self.markup.text(self._inline(line.strip()))
 
     def _literal(self, line: str) -> None:
-        """Add a paragraph that is indented, as it is."""
+        """Add an indented paragraph, unchanged."""
         lines = [line]
         while self._next < len(self._lines) and self._lines[self._next].strip():
             lines.append(self._lines[self._next].rstrip())
@@ -244,7 +244,7 @@ class _AsciiDoc:
             self._values[match[1]] = match[2] or ""
 
     def _inline(self, text: str) -> str:
-        """The markup of a line, without the marks of the format."""
+        """Return the markup of a line, without AsciiDoc's marks."""
         text = _REFERENCE.sub(lambda match: self._values.get(match[1], match.group()), text)
         text = escape(text, quote=False)
         if len(text) > LONGEST_LINE_WITH_MARKS:
@@ -258,7 +258,7 @@ class _AsciiDoc:
 
 
 def _cells(spec: str, text: str) -> list[_Cell]:
-    """A cell by what stands before its mark: ``3*`` repeats it; ``2+``, ``.3+`` and ``2.3+`` let it span others."""
+    """Return a cell from the text before its mark: ``3*`` repeats it; ``2+``, ``.3+`` and ``2.3+`` make it span others."""
     match = _SPAN.match(spec)
     if match is None:
         return [_Cell(text)]
@@ -267,8 +267,8 @@ def _cells(spec: str, text: str) -> list[_Cell]:
 
 
 def _rows(cells: Sequence[_Cell], width: int) -> Iterator[list[_Cell]]:
-    """The rows of a table with so many columns, of which cells above may take some."""
-    taken = [0] * width  # by column, the rows that its cell takes from this one on
+    """Yield the rows of a table with ``width`` columns, some of which cells above may occupy."""
+    taken = [0] * width  # by column, the rows that its cell occupies from this one on
     row: list[_Cell] = []
     column = 0
     for cell in cells:
@@ -287,7 +287,7 @@ def _rows(cells: Sequence[_Cell], width: int) -> Iterator[list[_Cell]]:
 
 
 def _columns(attributes: str) -> int:
-    """The number of columns that the attributes of a table give, 0 if they give none."""
+    """Return the number of columns in a table's attributes, 0 if they have none."""
     match = re.search(r"cols=(?:\"([^\"]*)\"|'([^']*)'|([\d*]+))", attributes)
     if match is None:
         return 0

@@ -20,7 +20,7 @@ _REFERENCE = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)([A-Za-z][\w.-]*);")
 
 
 def _names(names: str, tag: str = "") -> dict[str, str]:
-    """The names of elements, each with the tag that stands for it in web pages."""
+    """Map element names to the tag that represents them in web pages."""
     return dict.fromkeys(names.split(), tag)
 
 
@@ -50,12 +50,12 @@ _CAPTIONED = _names("table figure example formalpara note tip warning caution im
 
 
 def is_docbook(head: bytes) -> bool:
-    """Whether a file that begins with ``head`` says that it is DocBook."""
+    """Return whether a file that begins with ``head`` declares itself as DocBook."""
     return bool(_HEAD.search(head[:_HEAD_BYTES]))
 
 
 def read_docbook(data: bytes, path: Path) -> Document:
-    """Read DocBook. Its title is the outermost one. Indexes, remarks, and files that it includes are not read."""
+    """Read DocBook. Its title is the outermost one. Indexes, remarks and includes are not read."""
     from lxml import etree
 
     if not is_docbook(data) and path.suffix.lower() == ".xml":
@@ -71,7 +71,7 @@ def read_docbook(data: bytes, path: Path) -> Document:
 
 
 def _without_entities(source: str) -> str:
-    """The text without its document type and declared encoding, with short entities in place of their names."""
+    """Return the text without its document type and declared encoding, with short entities expanded."""
     entities: dict[str, str] = {}
     if doctype := _DOCTYPE.match(source, max(0, source.find("<!DOCTYPE"))):
         for name, double, single in _ENTITY.findall(doctype.group()):
@@ -84,14 +84,14 @@ def _without_entities(source: str) -> str:
 
 
 def _named(name: str) -> str:
-    """The character of a name that HTML knows; an unknown entity is a file that is not read, or has no text."""
+    """Return the character of a name in HTML; an unknown entity is an unread include, or has no text."""
     from html.entities import html5
 
     return escape(html5.get(f"{name};", " "))
 
 
 class _Page:
-    """The markup of a web page for a tree of DocBook."""
+    """The web page markup for a DocBook tree."""
 
     def __init__(self) -> None:
         self.parts: list[str] = []
@@ -99,7 +99,7 @@ class _Page:
         self._columns: dict[Any, dict[str, tuple[int, int]]] = {}  # by table, the first and last column of a name
 
     def add(self, element: Any, level: int) -> None:
-        """Add an element at a ``level`` of sections, and what follows it in its parent."""
+        """Add an element at a ``level`` of sections, and the text that follows it in its parent."""
         pending: list[tuple[Any, int, str]] = [(element, level, "")]
         while pending:
             current, depth, closing = pending.pop()
@@ -124,7 +124,7 @@ class _Page:
                 pending.append((current.text, depth, ""))
 
     def _spanned(self, entry: Any) -> int:
-        """How many columns a cell spans, by the names of the first and the last, which it or a ``spanspec`` gives."""
+        """Return how many columns a cell spans, by the names of the first and the last, from it or its ``spanspec``."""
         group = next(entry.iterancestors("{*}tgroup", "{*}entrytbl"), None)
         if group is None:
             return 1
@@ -143,7 +143,7 @@ class _Page:
         return max(1, last[0] - first[0] + 1) if first and last else 1
 
     def _tags(self, element: Any, name: str, level: int) -> tuple[str, str | None]:
-        """The tags before and behind an element; None behind one whose children are not read."""
+        """Return the tags before and after an element; None for the latter if its children are not read."""
         parent = element.getparent()
         parent_name = "" if parent is None else parent.tag.rpartition("}")[2]
         if name in ("title", "refname"):

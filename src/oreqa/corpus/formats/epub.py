@@ -27,7 +27,7 @@ _PAGES = ("application/xhtml+xml", "text/html", "text/x-oeb1-document")
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """A file of the book, as listed in its package document."""
+    """A file of the book, listed in its package document."""
 
     name: str
     kind: str
@@ -38,7 +38,7 @@ class _Item:
 def read_epub(data: bytes, path: Path) -> Document:
     """Read a book. Places are "chapter.xhtml#anchor"; words are counted per file of the book.
 
-    A chapter that is missing or not a web page is reported as MISSING. Raises DocumentError if there is no other.
+    A chapter that is missing or not a web page is reported as MISSING. Raises DocumentError if there are no others.
     """
     archive = open_archive(data)
     _refuse_encrypted(archive)
@@ -98,7 +98,7 @@ def _refuse_encrypted(archive: zipfile.ZipFile) -> None:
 
 
 def _chapter_titles(archive: zipfile.ZipFile, items: dict[str, _Item], names: set[str]) -> dict[str, str]:
-    """Return the title of each file in the book's table of contents, the first if there are several."""
+    """Return the title of each file in the book's table of contents, the first one if there are several."""
     titles: dict[str, str] = {}
     for item in items.values():
         if item.name not in names:

@@ -1,4 +1,4 @@
-"""The fields that a text begins with, in YAML between lines of three dashes, as programs that make sites read them."""
+"""The fields at the beginning of a text, in YAML between lines of three dashes, as site generators read them."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _MOST = 16 << 10
 """The longest front matter that is parsed, in characters: the parser is slow on endless nesting."""
 
 _ALIAS = re.compile(r"(?<![\w\"'])[&*]\w")
-"""An anchor of YAML, or its use, which can make a short text endless."""
+"""A YAML anchor or alias, which can expand a short text endlessly."""
 
 
 def front_matter(text: str) -> str:
-    """Return the lines that hold the fields, "" if there are none."""
+    """Return the lines with the fields, "" if there are none."""
     match = _FRONT_MATTER.match(text)
     return match.group() if match else ""
 
 
 def front_fields(lines: str) -> dict[str, str]:
-    """Return the fields that hold values or lists of values, as they are written. Of damaged YAML only the title is read."""
+    """Return the fields that are values or lists of values, as written. In damaged YAML, only the title is read."""
     import yaml
 
     try:

@@ -1,4 +1,4 @@
-"""Info files, as Texinfo makes them: nodes with underlined headings and indented explanations."""
+"""Info files, as made by Texinfo: nodes with underlined headings and indented explanations."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _TITLE_ENDS = re.compile(r"\.info(?:-\d+)?$")
 
 
 def read_info(data: bytes, path: Path) -> Document:
-    """Read an Info file or a part of one. Menus, indexes and the table of nodes are left out.
+    """Read an Info file or a part of one. Menus, indexes and the table of nodes are omitted.
 
-    Raises DocumentError if it holds no node.
+    Raises DocumentError if it contains no node.
     """
     source = decode(_IMAGE.sub(lambda match: b" " * len(match.group()), data))
     places, spots = SourcePlaces(source), list[Place]()

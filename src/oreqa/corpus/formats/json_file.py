@@ -20,12 +20,12 @@ from oreqa.errors import DocumentError
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]|[^\s{}\[\]:,"]+')
 _MAX_DEPTH = 100
 _LONG = 100
-"""A value longer than this, in characters, has a line of its own."""
+"""A value longer than this, in characters, gets a line of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Scalar:
-    """A string, a number or a word such as ``true``: its text, and where it begins in the file."""
+    """A string, a number or a word such as ``true``: its text, and its offset in the file."""
 
     text: str
     at: int
@@ -36,21 +36,21 @@ class _Object:
     """An object, or a list, whose items have no keys."""
 
     is_list: bool
-    key: _Scalar | None = None  # of the item that follows
+    key: _Scalar | None = None  # of the next item
     items: list[tuple[_Scalar | None, _Scalar | _Object]] = field(default_factory=list)
 
     @property
     def is_plain_list(self) -> bool:
-        """Whether it is a list of values."""
+        """Return whether it is a list of values."""
         return self.is_list and all(isinstance(item, _Scalar) for _, item in self.items)
 
     @property
     def is_row(self) -> bool:
-        """Whether it is an object that holds nothing but values, and lists of them."""
+        """Return whether it is an object that contains only values and lists of values."""
         return not self.is_list and all(isinstance(item, _Scalar) or item.is_plain_list for _, item in self.items)
 
     def value(self, names: tuple[str, ...]) -> str:
-        """The first filled string or number of a field with one of these names."""
+        """Return the first non-empty string or number of a field with one of these names."""
         fields = {key.text.lower(): item.text for key, item in self.items if key and isinstance(item, _Scalar)}
         return next((fields[name] for name in names if fields.get(name)), "")
 
@@ -58,12 +58,12 @@ class _Object:
 def read_json_document(data: bytes, path: Path) -> Document:
     """Read a JSON file. Its title is the ``title`` or ``name`` of the outermost object.
 
-    An object of values is one block; those in a list, or each on a line of its own, are rows, as those of a table. Raises
-    DocumentError for what is not JSON, and for more than 100 levels.
+    An object of values is one block; objects in a list, or one per line, are rows like those of a table. Raises
+    DocumentError for invalid JSON, and for more than 100 levels.
     """
     source = decode(data)
     try:
-        json.loads(source, parse_int=str)  # Python reads no number of thousands of digits
+        json.loads(source, parse_int=str)  # Python parses no number of thousands of digits
         value = _parsed(source)[0]
     except RecursionError:
         raise _too_deep() from None
@@ -76,7 +76,7 @@ def read_json_document(data: bytes, path: Path) -> Document:
 
 
 def _begins_as_json_lines(source: str) -> bool:
-    """Whether the first line that is not blank is an object, and others follow."""
+    """Return whether the first non-blank line is an object, and others follow."""
     first, _, following = source.lstrip().partition("\n")
     with suppress(ValueError):
         return isinstance(json.loads(first, parse_int=str), dict) and bool(following.strip())
@@ -94,7 +94,7 @@ def _too_deep() -> DocumentError:
 
 
 def _parsed(source: str) -> list[_Scalar | _Object]:
-    """The values, one behind another, of a text that is known to be JSON, with the places of their parts."""
+    """Return the concatenated values of a valid JSON text, with the places of their parts."""
     root = _Object(is_list=True)
     open_objects = [root]
     for token in _TOKEN.finditer(source):
@@ -119,7 +119,7 @@ def _parsed(source: str) -> list[_Scalar | _Object]:
 
 
 def _scalar(token: str, at: int) -> _Scalar:
-    """A token without quotes and escapes. ``null`` has no text."""
+    """Return a token without quotes and escapes. ``null`` has no text."""
     if token[0] == '"':
         return _Scalar(str(json.loads(token)).strip(), at + 1)
     return _Scalar("" if token == "null" else token, at)
@@ -143,7 +143,7 @@ class _JsonReader:
         return self.builder.document(title)
 
     def _add(self, value: _Object, level: int) -> None:
-        """Add the values of an object or list, and then, under headings, the objects that it holds."""
+        """Add the values of an object or list, followed by the objects in it, under headings."""
         self._add_values(value)
         for number, (key, item) in enumerate(value.items, 1):
             if isinstance(item, _Scalar) or item.is_plain_list or not _has_value(item):
@@ -156,7 +156,7 @@ class _JsonReader:
             self._add(item, level + 1)
 
     def _add_values(self, value: _Object) -> None:
-        """Add the values of an object as a row that names them; long ones stand on lines of their own."""
+        """Add the values of an object as a row with their names; long ones get lines of their own."""
         for key, item in value.items:
             if not _has_value(item):
                 words = [*([key] if key else []), *_scalars(item)]
@@ -179,13 +179,13 @@ class _JsonReader:
 
 
 def _shown(item: _Scalar | _Object) -> list[_Scalar]:
-    """The values that stand in the block of their object, without empty ones."""
+    """Return the values shown in the block of their object, without empty ones."""
     scalars = [item] if isinstance(item, _Scalar) else list(_scalars(item)) if item.is_plain_list else []
     return [scalar for scalar in scalars if scalar.text]
 
 
 def _has_value(item: _Scalar | _Object) -> bool:
-    """Whether there is any value that is not empty."""
+    """Return whether there is any non-empty value."""
     return bool(item.text) if isinstance(item, _Scalar) else any(_has_value(inner) for _, inner in item.items)
 
 

@@ -36,7 +36,7 @@ _SILENT = frozenset(
      "DeclareOption", "ProvidesPackage", "newcounter", "vskip", "hskip", "nocite", "lstset", "includeonly", "hyphenation",
      "cmidrule", "rule", "phantom", "vphantom", "hphantom", "catcode", "sloppy")
 )  # fmt: skip
-"""Macros whose arguments are no text."""
+"""Macros whose arguments are not text."""
 
 _ARGUMENTS = {
     **dict.fromkeys(("index", "bibliographystyle", "pagestyle", "thispagestyle", "hypersetup", "graphicspath"), "{"),
@@ -52,13 +52,13 @@ _ARGUMENTS = {
     **{"definecolor": "{{{", "addcontentsline": "{{{", "newtheorem": "*{[{[", "citep": "[[{", "citet": "[[{", "rule": "[{{"},
     **{"multicolumn": "{{{", "multirow": "[{[{[{"},
 }
-"""The arguments of macros, as pylatexenc writes them: ``[`` for an optional one."""
+"""The arguments of macros in pylatexenc's notation: ``[`` for an optional one."""
 
 _MONOSPACED = frozenset(("texttt", "code", "command", "option", "file", "samp", "kbd"))
-"""Macros whose hyphens and quotes are no ligatures, as those of commands and options."""
+"""Macros such as those for commands and options, whose hyphens and quotes are not ligatures."""
 
 _MOST_SPANNED = 100
-"""Most columns or rows of a cell."""
+"""Most columns or rows that a cell may span."""
 
 _TITLE = re.compile(r"\\title\s*(?:\[[^\]]*\])?\s*\{")
 _COMMENT = re.compile(r"(?<!\\)(?:\\\\)*%")
@@ -66,9 +66,9 @@ _PREAMBLE = re.compile(r"\\begin\s*\{document\}")
 
 
 def read_latex(data: bytes, path: Path) -> Document:
-    """Read LaTeX. Its title is that of ``\\title``; what it includes, its preamble and its references are not read.
+    """Read LaTeX. Its title is that of ``\\title``; includes, the preamble and references are not read.
 
-    Macros of its own are not expanded: their arguments are text.
+    Macros defined in the file are not expanded: their arguments are text.
     """
     source = decode(data)
     begin = _uncommented(_PREAMBLE, source)
@@ -79,13 +79,13 @@ def read_latex(data: bytes, path: Path) -> Document:
 
 
 class _Page:
-    """The markup of a web page for the nodes of a text."""
+    """The web page markup for the nodes of a text."""
 
     def __init__(self) -> None:
         self.parts: list[str] = []
 
     def add(self, source: str) -> None:
-        """Add a text, parsed."""
+        """Parse a text and add it."""
         self._add(_nodes(source))
 
     def _add(self, nodes: Sequence[Any]) -> None:
@@ -103,7 +103,7 @@ class _Page:
                 self.parts.append(escape(_text([node]), quote=False))
             elif kind == "LatexSpecialsNode":
                 self.parts.append("<p>" if "\n" in node.specials_chars else escape(_text([node]), quote=False))
-        # Comments are no text.
+        # Comments are not text.
 
     def _macro(self, node: Any) -> None:
         name = node.macroname.rstrip("*")
@@ -185,7 +185,7 @@ class _Page:
             else:
                 rows[-1][-1].append(node)
         self.parts.append("<table>")
-        below: dict[int, int] = {}  # by column, how many rows a cell above reaches into yet
+        below: dict[int, int] = {}  # by column, how many more rows a cell above spans
         for row in rows:
             self.parts.append("<tr>")
             column = 0
@@ -195,7 +195,7 @@ class _Page:
                 text = "".join(page.parts)
                 columns, lines = _span(cell, "multicolumn"), _span(cell, "multirow")
                 if below.get(column, 0) and not text.strip():
-                    below[column] -= 1  # the place that is left to the cell above
+                    below[column] -= 1  # the place left empty for the cell above
                 else:
                     self.parts.append(f"<td colspan={columns} rowspan={lines}>{text}</td>")
                     below[column] = lines - 1
@@ -205,12 +205,12 @@ class _Page:
 
 
 def _arguments(node: Any) -> list[Any]:
-    """The arguments that a macro has: none where the text ends before them."""
+    """Return a macro's arguments: none if the text ends before them."""
     return [argument for argument in (node.nodeargd.argnlist if node.nodeargd else ()) if argument is not None]
 
 
 def _span(nodes: Sequence[Any], name: str) -> int:
-    """The columns or rows that a cell spans by the macro ``name``, which may stand in another one."""
+    """Return the columns or rows that a cell spans by the macro ``name``, which may be nested in another one."""
     for node in nodes:
         if type(node).__name__ != "LatexMacroNode" or node.macroname not in ("multicolumn", "multirow"):
             continue
@@ -223,13 +223,13 @@ def _span(nodes: Sequence[Any], name: str) -> int:
 
 
 def _title(source: str) -> str:
-    """The argument of ``\\title``."""
+    """Return the argument of ``\\title``."""
     match = _uncommented(_TITLE, source)
     return " ".join(_text(_nodes(source[match.end() - 1 : match.end() + 2000])[:1]).split()) if match else ""
 
 
 def _uncommented(pattern: re.Pattern[str], source: str) -> re.Match[str] | None:
-    """The first match that stands in no comment."""
+    """Return the first match outside comments."""
     starts = ((match, source.rfind("\n", 0, match.start()) + 1) for match in pattern.finditer(source))
     return next((match for match, line in starts if not _COMMENT.search(source, line, match.start())), None)
 
@@ -237,7 +237,7 @@ def _uncommented(pattern: re.Pattern[str], source: str) -> re.Match[str] | None:
 def _nodes(source: str) -> Sequence[Any]:
     from pylatexenc.latexwalker import LatexWalker
 
-    # A comment at the end: pylatexenc asks for the character behind \verb even where the text has none.
+    # A comment at the end: pylatexenc asks for the character after \verb even if the text has none.
     walker = LatexWalker(f"{source}\n%", latex_context=_context(), tolerant_parsing=True)
     nodes: Sequence[Any] = walker.get_latex_nodes()[0]
     return nodes
@@ -245,7 +245,7 @@ def _nodes(source: str) -> Sequence[Any]:
 
 @cache
 def _context() -> Any:
-    """The macros and environments that pylatexenc knows, and what others take as arguments."""
+    """Return the macros and environments known to pylatexenc, and the arguments of others."""
     from pylatexenc.latexwalker import get_default_latex_context_db
     from pylatexenc.macrospec import MacroSpec
 
@@ -260,12 +260,12 @@ def _context() -> Any:
 def _converter() -> Any:
     from pylatexenc.latex2text import LatexNodes2Text
 
-    logging.getLogger("pylatexenc").setLevel(logging.ERROR)  # it warns of every \frac without arguments
+    logging.getLogger("pylatexenc").setLevel(logging.ERROR)  # it warns about every \frac without arguments
     return LatexNodes2Text(math_mode="text", keep_comments=False, strict_latex_spaces=False)
 
 
 def _is_known(name: str) -> bool:
-    """Whether pylatexenc has a text for a macro."""
+    """Return whether pylatexenc has a text for a macro."""
     spec = _converter().latex_context.get_macro_spec(name)
     return spec is not None and bool(spec.macroname)
 
@@ -273,24 +273,24 @@ def _is_known(name: str) -> bool:
 def _text(nodes: Sequence[Any]) -> str:
     try:
         text = str(_converter().nodelist_to_text(list(nodes)))
-    except (AttributeError, IndexError, KeyError):  # pylatexenc takes no macro whose arguments are missing
+    except (AttributeError, IndexError, KeyError):  # pylatexenc fails on macros whose arguments are missing
         text = "".join(node.latex_verbatim() for node in nodes)
     return _characters(text)
 
 
 def _plain(group: Any) -> str:
-    """The text of a group without ligatures."""
+    """Return the text of a group without ligatures."""
     special = {"LatexSpecialsNode": lambda node: str(node.specials_chars), "LatexCharsNode": lambda node: str(node.chars)}
     nodes = group.nodelist if type(group).__name__ == "LatexGroupNode" else [group]
     return "".join(special.get(type(node).__name__, lambda node: _text([node]))(node) for node in nodes).replace("~", " ")
 
 
 def _characters(text: str) -> str:
-    """Ligatures and quotes of TeX as characters."""
+    """Convert TeX's ligatures and quotes to characters."""
     return text.replace("---", "—").replace("--", "–").replace("``", "“").replace("''", "”").replace("~", " ")
 
 
 def _verbatim(node: Any) -> str:
-    """The source between the first and last line of an environment."""
+    """Return the source between the first and last line of an environment."""
     text: str = node.latex_verbatim()
     return re.sub(r"\\end\s*\{[^{}]*\}\s*$", "", re.sub(r"^\\begin\s*\{[^{}]*\}(?:\[[^\]]*\])?(?:\{[^{}]*\})?", "", text))

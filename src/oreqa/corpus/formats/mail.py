@@ -25,14 +25,14 @@ from oreqa.text.rows import record_text, row_text
 _TEXTS = ("text/plain", "text/html")
 _FIELDS = {"From": "from", "To": "to", "Cc": "cc", "Date": "date"}
 _HEADER_CHARACTERS = 4000
-"""What is read of a header: longer ones take the library quadratic time."""
+"""Characters of a header that are read: longer ones take the library quadratic time."""
 
 _EMPTY_QUOTES = re.compile(r'(?:"")+')
-"""Quoted strings of nothing, which the library looks through again for each that follows."""
+"""Empty quoted strings, which the library scans again for each that follows."""
 
 _ADDRESSES = ("from", "to", "cc")
 _NAMED_BEHIND = re.compile(r'(^|,)\s*([^\s<>(),;:"]+(?: at [^\s<>(),;:"]+)?)\s+\(([^()]+)\)\s*(?=,|$)')
-"""An address with its owner's name in a comment, as old mails and archives of lists have it: ``anna@example.org (Anna)``."""
+"""An address with its owner's name in a comment, as in old mails and list archives: ``anna@example.org (Anna)``."""
 
 _NEEDLESS_QUOTES = re.compile(r'(?:^|(?<=, ))"([^"\\,;:<>@()]+)"(?= <)|(?<=<)"([^"\\,;:<>@()]+)"(?=>)')
 
@@ -42,11 +42,11 @@ _ORIGINAL = re.compile(
     r"|_{10,}(?=\nFrom: ))$",
     re.MULTILINE | re.IGNORECASE,
 )
-"""What some programs write above a mail that is quoted to the end, without a mark on its lines."""
+"""The line that some programs write above a mail quoted in full, whose lines have no quote marks."""
 
 _BLOCKQUOTE = re.compile(r"<(/?)blockquote\b[^<>]*>", re.IGNORECASE)
 _CLEARLY_MORE = 1.5
-"""An HTML version is read instead of the plain text if it has more than this many times its words."""
+"""An HTML version replaces the plain text if it has more than this many times its words."""
 
 
 class _Policy(policy.EmailPolicy):
@@ -62,7 +62,7 @@ class _Policy(policy.EmailPolicy):
 
 
 def _named_before(match: re.Match[str]) -> str:
-    """An address behind its owner's name."""
+    """Return an address after its owner's name."""
     return f'{match[1]} "{quote(" ".join(match[3].split()))}" <{match[2]}>'
 
 
@@ -88,14 +88,14 @@ class _Parts:
 
 
 def read_mail(data: bytes, path: Path) -> tuple[Document, list[tuple[str, bytes]]]:
-    """Read a message, and the files attached to it, by their names: messages among them end in .eml.
+    """Read a message, and the files attached to it with their names: attached messages end in .eml.
 
-    Its title is the subject; its text begins with sender, recipients, date and subject, and ends with the names of what is
-    attached. Its passages' headings name the sender and the day. Of alternative plain text and HTML, the plain text is read
-    unless the HTML has clearly more words. What the mail quotes at its end stands in lines that begin with ">".
-    Raises DocumentError if there is no header, or if there are too many parts.
+    Its title is the subject; its text begins with sender, recipients, date and subject, and ends with the names of the
+    attachments. Its passages' headings name the sender and the day. Of alternative plain text and HTML, the plain text is
+    read unless the HTML has clearly more words. Lines of a quotation at the end of the mail begin with ">". Raises
+    DocumentError if there is no header, or if there are too many parts.
     """
-    message = cast(EmailMessage, BytesParser(policy=_Policy()).parsebytes(data))  # that is what the policy makes
+    message = cast(EmailMessage, BytesParser(policy=_Policy()).parsebytes(data))  # the type that the policy creates
     if not message.keys():
         raise DocumentError("it is not a readable e-mail: it has no header")
     builder = TextBuilder(path)
@@ -122,7 +122,7 @@ def read_mail(data: bytes, path: Path) -> tuple[Document, list[tuple[str, bytes]
 
 
 def _head(fields: Mapping[str, str], subject: str) -> str:
-    """The row of a message's fields. A subject that would keep their values from being read back is a line of its own."""
+    """Return the row of a message's fields. A subject that would make it ambiguous gets a line of its own."""
     if not subject:
         return row_text(fields.items())
     row = record_text([*fields, "subject"], [*fields.values(), subject])
@@ -130,7 +130,7 @@ def _head(fields: Mapping[str, str], subject: str) -> str:
 
 
 def _sent_by(fields: Mapping[str, str]) -> str:
-    """The heading of a message's passages, which names its sender and the day: "Anna Berg, 2 January 2023"."""
+    """Return the heading of a message's passages, with its sender and the day: "Anna Berg, 2 January 2023"."""
     name, address = parseaddr(fields.get("from", ""))
     day = ""
     with suppress(Exception):  # the library can fail on a damaged header
@@ -182,8 +182,8 @@ def _parts(message: EmailMessage) -> _Parts:
 def _preferred(forms: list[EmailMessage]) -> tuple[EmailMessage, list[_Text]]:
     """Choose one of several alternative forms of a text; return it, and the texts of the others.
 
-    That is the plain text, unless it is empty or only says that the message is HTML: then it is the last HTML form, or the
-    last form of all, which by the standard is the sender's preferred one.
+    Chooses the plain text, unless it is empty or only says that the message is HTML: then the last HTML form, or the last
+    form of all, which by the standard is the sender's preferred one.
     """
     texts = {number: text for number, form in enumerate(forms) if (text := _first_text(form))}
     plain = [number for number, text in texts.items() if not text.is_page and text.words]
@@ -216,13 +216,13 @@ def _text(part: EmailMessage) -> str:
     charset = part.get_content_charset("")
     try:
         text = data.decode(charset) if charset else decode_page(data)
-    except (LookupError, ValueError):  # no charset, one of no text, as "undefined", or not that of this text
+    except (LookupError, ValueError):  # no charset, an invalid one such as "undefined", or a wrong one
         text = decode_page(data)
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _add_page(builder: TextBuilder, page: str) -> None:
-    """Add the text of a web page, with marks on the lines of a quotation at its end."""
+    """Add the text of a web page, with quote marks on the lines of a quotation at its end."""
     begin, end = _last_quotation(page)
     if begin == end or visible_words(page[end:]):
         read_page(page).add_to(builder)
@@ -239,7 +239,7 @@ def _add_page(builder: TextBuilder, page: str) -> None:
 
 
 def _last_quotation(page: str) -> Range:
-    """Where the last quotation begins and ends that stands in no other; (0, 0) without one."""
+    """Return the range of the last quotation that is not nested in another; (0, 0) without one."""
     depth, begin, last = 0, 0, (0, 0)
     for tag in _BLOCKQUOTE.finditer(page):
         if not tag[1]:
@@ -251,7 +251,7 @@ def _last_quotation(page: str) -> Range:
 
 
 def _add_plain(builder: TextBuilder, text: str) -> None:
-    """Add the paragraphs of plain text, without what follows the signature delimiter, with marks on an original message."""
+    """Add the paragraphs of plain text up to the signature delimiter, with quote marks on an original message."""
     if original := _ORIGINAL.search(text):
         quoted = (_QUOTE + line if line.strip() else "" for line in text[original.end() :].strip("\n").split("\n"))
         text = text[: original.end()] + "\n\n" + "\n".join(quoted)

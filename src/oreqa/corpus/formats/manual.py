@@ -1,4 +1,4 @@
-"""The headings and terms of manuals in plain text, by their capitals, underlines, numbers and indentation."""
+"""The headings and terms of manuals in plain text, by capitals, underlines, numbers and indentation."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _MIN_HEADINGS = 2
 
 _MAX_TERM = 78
 _DEEPER = 4
-"""How much further an explanation is indented than its term, at least."""
+"""How much further an explanation must be indented than its term."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A line of a text: its offsets, how far it is indented, and what it says."""
+    """A line of a text: its offsets, its indentation, and its content."""
 
     start: int
     end: int
@@ -39,7 +39,7 @@ class _Line:
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """What a section begins with: the lines from ``start`` to ``end``; a term is text, too, up to the offset ``until``."""
+    """The beginning of a section: the lines from ``start`` to ``end``; a term is also text, up to the offset ``until``."""
 
     level: int
     text: str
@@ -51,13 +51,13 @@ class _Head:
 def manual_sections(text: str) -> tuple[Section, ...]:
     """Return the sections of a manual, none if the text does not look like one.
 
-    A term with several paragraphs that explain it is a section, so that each of its passages names the term.
+    A term with several explanatory paragraphs is a section, so that each of its passages names the term.
     """
     lines = list(_lines(text))
     headings = list(_headings(lines))
     if len(headings) < _MIN_HEADINGS or len(headings) > limits.SECTIONS // 4:
         return ()
-    most = limits.SECTIONS // 4 - len(headings)  # each may begin sections before, in and behind it
+    most = limits.SECTIONS // 4 - len(headings)  # each may begin sections before, in and after it
     terms = list(islice(_terms(lines, {head.start for head in headings}), most + 1))
     heads = sorted([*headings, *(terms if len(terms) <= most else ())], key=lambda head: head.start)
     return tuple(_sections(text, heads))
@@ -103,7 +103,7 @@ def _is_underlined(line: _Line, below: _Line) -> bool:
 
 
 def _are_underlined(first: _Line, second: _Line, below: _Line) -> bool:
-    """Whether a heading has two lines, of which the second is indented and the longer one is underlined."""
+    """Return whether a heading has two lines, the second one indented and the longer one underlined."""
     if first.indentation or not second.indentation or not second.text:
         return False
     longer = max(first, second, key=lambda line: line.indentation + len(line.text))
@@ -111,7 +111,7 @@ def _are_underlined(first: _Line, second: _Line, below: _Line) -> bool:
 
 
 def _terms(lines: Sequence[_Line], headings: set[int]) -> Iterator[_Head]:
-    """Yield the indented lines that name what the paragraphs behind them, which are indented further, explain."""
+    """Yield the indented lines that name what the more deeply indented paragraphs after them explain."""
     for number, line in enumerate(lines[:-1]):
         below = lines[number + 1]
         if not _is_term(line) or line.start in headings or not below.text or below.indentation < line.indentation + _DEEPER:
@@ -158,13 +158,13 @@ def _sections(text: str, heads: Sequence[_Head]) -> Iterator[Section]:
         if text[start:end].strip():
             yield from _section(text, start, end, path)
         elif last_heading and (head is None or head.level <= last_heading.level):
-            yield from _section(text, last_heading.start, last_heading.end, path[:-1])  # there is no text under it
+            yield from _section(text, last_heading.start, last_heading.end, path[:-1])  # it has no text under it
         if head is not None:
             path = [other for other in path if other.level < head.level] + [head]
             start = head.end
 
 
 def _section(text: str, start: int, end: int, path: Sequence[_Head]) -> Iterator[Section]:
-    """The text from ``start`` to ``end`` as a section, if there is any."""
+    """Yield the text from ``start`` to ``end`` as a section, if there is any."""
     if text[start:end].strip():
         yield Section(start, end, join_headings([(head.level, head.text) for head in path]))

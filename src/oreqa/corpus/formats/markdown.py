@@ -28,10 +28,10 @@ _NEAR = 4000
 
 
 def read_markdown(data: bytes, path: Path) -> Document:
-    """Read a Markdown file without link targets, markup and text that is struck out.
+    """Read a Markdown file without link targets, markup and struck-out text.
 
-    The fields of its front matter are the document's, and a row of its text. Its title is the one in the front matter, else
-    its first level 1 heading.
+    The fields of its front matter are the document's, and a row of its text. The title comes from the front matter, else
+    from the first level 1 heading.
     """
     return _MarkdownReader(decode(data), path).document()
 
@@ -47,14 +47,14 @@ class _MarkdownReader:
         self.fields: dict[str, str] = {}
         # Not splitlines, which also breaks lines at form feeds and the like.
         self.lines = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
-        self.cursor = 0  # offset in the file up to which it is read
+        self.cursor = 0  # offset in the file up to which it has been read
         self.lists = 0  # open lists
         self.joins = False  # whether the next text of a list joins the previous block
         self.mark: tuple[str, str] | None = None  # the next list item's mark, as shown and as written in the file
         self.ends_in_colon = False
-        self.header: list[str] = []  # the names of the columns of the open table
-        self.after_record = False  # whether the last row has their names
-        self.header_row: tuple[str, list[Place], bool] | None = None  # the header, while no row has taken its names
+        self.header: list[str] = []  # the column names of the open table
+        self.after_record = False  # whether the last row has column names
+        self.header_row: tuple[str, list[Place], bool] | None = None  # the header, until a row uses its names
 
     def document(self) -> Document:
         body = self._front_matter()
@@ -70,7 +70,7 @@ class _MarkdownReader:
         return replace(self.builder.document(self.title), fields=self.fields)
 
     def _front_matter(self) -> str:
-        """Return the text with blank lines in place of its front matter, so that lines keep their numbers."""
+        """Return the text with blank lines in place of its front matter, which keeps line numbers."""
         lines = front_matter(self.source)
         if not lines:
             return self.source
@@ -128,7 +128,7 @@ class _MarkdownReader:
         self._add(text, places, joined=self.lists > 0 and self.joins)
 
     def _row(self, token: Token, tokens: Sequence[Token], number: int) -> None:
-        """Add a row of a table; one below the header gets the names of its columns, if they can be told apart."""
+        """Add a table row; one below the header gets its column names, if they are distinct."""
         end = next(i for i in range(number, len(tokens)) if tokens[i].type == "tr_close")
         cells = [cell for cell in tokens[number:end] if cell.type == "inline"]
         values = ["".join(map(shown_text, flat_tokens(cell.children or ()))) for cell in cells]
@@ -141,7 +141,7 @@ class _MarkdownReader:
             text, places = self._inline(cells, "; ", names=names)
             words = sum(map(count_words, values)) + (count_words(self.header_row[0]) if self.header_row else 0)
             self.header_row = None
-            # The first column's name stands where its value does.
+            # The first column's name is placed where its value is.
             self._add(text, [replace(place, start=0) for place in places[:1]] + places, joined=False, words=words)
             self.after_record = True
         else:
@@ -151,7 +151,7 @@ class _MarkdownReader:
             self.after_record = False
 
     def _add_header(self) -> None:
-        """Add the header of a table as a row, unless the rows below have its names."""
+        """Add a table's header as a row, unless the rows below have its names."""
         if self.header_row:
             text, places, joined = self.header_row
             self.header_row = None
@@ -184,7 +184,7 @@ class _MarkdownReader:
 
     @staticmethod
     def _plain(run: _Run, text: str) -> None:
-        """Add text between tags, with single spaces for the white space around its lines."""
+        """Add text between tags, collapsing the white space around its lines to single spaces."""
         for line in text.splitlines(keepends=True):
             if run.text and line[0].isspace() and not run.text[-1].isspace():
                 run.text += " "
@@ -220,7 +220,7 @@ class _MarkdownReader:
     ) -> tuple[str, list[Place]]:
         """Return the text of inline tokens, after a list item's ``mark``, and the places of its parts.
 
-        With ``names`` each token is a cell after its column's name, and left out without one.
+        With ``names``, each token is a cell, preceded by its column's name and omitted without one.
         """
         run = _Run(self, *self._range(tokens[0])) if tokens else _Run(self, self.cursor, self.cursor)
         if mark:
@@ -261,11 +261,11 @@ class _Run:
         self.places: list[Place] = []
 
     def add(self, content: str, written: str | None = None) -> None:
-        """Add text, which is written in the file as ``written`` or, by default, literally."""
+        """Add text, written in the file as ``written`` or, by default, literally."""
         if not content:
             return
         reader = self.reader
-        # Code that spans two lines is never found literally: without a limit the search would take quadratic time.
+        # Code that spans two lines is never found literally: without a limit, the search would take quadratic time.
         limit = reader.cursor + len(content) + _NEAR if " " in content else self.end
         at = reader.source.find(written or content, reader.cursor, min(limit, self.end))
         if at < 0:
@@ -274,7 +274,7 @@ class _Run:
         else:
             reader.cursor = at + len(written or content)
         while self.places and self.places[-1].start >= len(self.text):
-            self.places.pop()  # of blanks that were cut off before the end of a line
+            self.places.pop()  # of blanks cut off at the end of a line
         last = self.places[-1] if self.places else None
         if last is None or last.source is None or at - len(self.text) != last.source - last.start:
             self.places.append(Place(len(self.text), "", reader.line_of(at), at))

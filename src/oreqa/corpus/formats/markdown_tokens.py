@@ -1,4 +1,4 @@
-"""The tokens of Markdown: CommonMark with tables, text that is struck out, links of wikis and marks of footnotes."""
+"""The tokens of Markdown: CommonMark with tables, struck-out text, wiki links and footnote marks."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 LEFT_OUT = "left_out"
-"""The type of a token for text that is left out; its ``info`` says why."""
+"""The type of a token for omitted text; its ``info`` says why."""
 
 _STRUCK = re.compile(r"<(?P<end>/)?(?:s|del|strike)\b", re.IGNORECASE)
 _WIKI_LINK = re.compile(r"\[\[(?!\s)(?P<left_out>[^\[\]|\n]*\|)?(?P<text>[^\[\]|\n]+)\]\](?![(\[])")
 _FOOTNOTE = re.compile(r"(?<=\S)\[\^(?P<left_out>[^\[\]\s]+)\]")
 _MAX_DEPTH = 100
-"""Depth of nested lists and quotes below which the parser leaves text out."""
+"""Depth of nested lists and quotes beyond which the parser drops text."""
 _MAX_QUOTES = 20
-"""Depth of nested quotes; deeper ones are read as this deep. The parser reads every line once for each depth."""
+"""Depth of nested quotes; deeper ones are treated as this deep. The parser reads every line once per depth."""
 _FEWEST_LINKS = 3
-"""Links of a table of contents, at least."""
+"""The fewest links in a table of contents."""
 _OF_LISTS = frozenset(
     f"{kind}_{end}" for kind in ("bullet_list", "ordered_list", "list_item", "paragraph") for end in ("open", "close")
 )
@@ -29,7 +29,7 @@ _DEEPER_QUOTE = re.compile(rf"^( {{0,3}}(?:> {{0,4}}){{{_MAX_QUOTES - 1}}}>)(?: 
 
 
 def markdown_tokens(text: str) -> list[Token]:
-    """Parse Markdown with tables, text that is struck out, links of wikis and marks of footnotes."""
+    """Parse Markdown with tables, struck-out text, wiki links and footnote marks."""
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark", {"maxNesting": _MAX_DEPTH}).enable(["table", "strikethrough"]).disable("text_join")
@@ -38,7 +38,7 @@ def markdown_tokens(text: str) -> list[Token]:
 
 
 def _read_mark(state: StateInline, silent: bool) -> bool:
-    """Read a link of a wiki, ``[[target|text]]``, or the mark of a footnote, ``[^1]``, at the parser's position."""
+    """Read a wiki link, ``[[target|text]]``, or a footnote mark, ``[^1]``, at the parser's position."""
     match = _WIKI_LINK.match(state.src, state.pos) or _FOOTNOTE.match(state.src, state.pos)
     if match is None:
         return False
@@ -54,7 +54,7 @@ def _read_mark(state: StateInline, silent: bool) -> bool:
 
 
 def flat_tokens(tokens: Sequence[Token]) -> Iterator[Token]:
-    """Yield inline tokens, each image followed by the tokens of its description, what is struck out as left out."""
+    """Yield inline tokens, each image followed by the tokens of its description; struck-out ones become omitted text."""
     struck = 0
     for token in tokens:
         struck += (token.type == "s_open") - (token.type == "s_close")
@@ -69,7 +69,7 @@ def flat_tokens(tokens: Sequence[Token]) -> Iterator[Token]:
 
 
 def shown_text(child: Token) -> str:
-    """The text of a token within a paragraph or cell."""
+    """Return the text of a token within a paragraph or cell."""
     if child.type in ("text", "code_inline", "text_special"):
         return child.content
     breaks = child.type in ("softbreak", "hardbreak") or child.content.lower().startswith("<br")
@@ -77,7 +77,7 @@ def shown_text(child: Token) -> str:
 
 
 def contents_lists(tokens: Sequence[Token]) -> dict[int, int]:
-    """Return where each list begins that is no more than links to headings of the same file, and where it ends."""
+    """Return the start and end of each list that consists only of links to headings of the same file."""
     headings = {token.content for number, token in enumerate(tokens) if number and tokens[number - 1].type == "heading_open"}
     ends: dict[int, int] = {}
     begin = None
@@ -95,7 +95,7 @@ def contents_lists(tokens: Sequence[Token]) -> dict[int, int]:
 
 
 def _is_link_to(headings: Set[str], token: Token) -> bool:
-    """Whether a paragraph is a link to one of the headings."""
+    """Return whether a paragraph is a link to one of the headings."""
     children = token.children or []
     if len(children) < 3 or (children[0].type, children[-1].type) != ("link_open", "link_close"):
         return False

@@ -1,4 +1,4 @@
-"""The markup of a web page for formats of lines: paragraphs, lists that nest, headings, code and tables."""
+"""Web page markup for line-based formats: paragraphs, nested lists, headings, code and tables."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from html import escape
 
 LONGEST_LINE_WITH_MARKS = 4000
-"""In a longer line, in characters, marks such as those of bold text are not looked for, which takes quadratic time."""
+"""In a line of more characters, marks such as those for bold text are not parsed, which takes quadratic time."""
 
 
 class LineMarkup:
-    """Collects the parts of a page. Text is given as markup, so that what is in bold or struck out can be marked."""
+    """Collects the parts of a page. Text is passed as markup, so that bold or struck-out parts can be marked."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []
@@ -18,7 +18,7 @@ class LineMarkup:
         self._lists: list[tuple[str, str]] = []  # the tags and marks of open lists
         self._rows: list[list[tuple[str, tuple[int, int]]]] = []  # of the open table: its cells with their spans
         self._has_header = False
-        self._after_term = False  # whether nothing stands yet behind the last term
+        self._after_term = False  # whether the last term has no explanation yet
 
     def page(self) -> str:
         """Return the whole page."""
@@ -27,12 +27,12 @@ class LineMarkup:
 
     @property
     def is_open(self) -> bool:
-        """Whether a paragraph is open."""
+        """Return whether a paragraph is open."""
         return bool(self._text)
 
     @property
     def in_list(self) -> bool:
-        """Whether a list is open."""
+        """Return whether a list is open."""
         return bool(self._lists)
 
     def text(self, line: str) -> None:
@@ -48,7 +48,7 @@ class LineMarkup:
         self._end_table()
 
     def end_lists(self, depth: int = 0) -> None:
-        """End the lists that are nested deeper than ``depth``."""
+        """End the lists nested deeper than ``depth``."""
         self.end_paragraph()
         while len(self._lists) > depth:
             self._parts.append(f"</{self._lists.pop()[0]}>")
@@ -59,9 +59,9 @@ class LineMarkup:
         self._parts.append(f"<h{min(level, 6)}>{text}</h{min(level, 6)}>")
 
     def item(self, mark: str, text: str, *, tag: str = "ul", term: str = "", depth: int | None = None) -> None:
-        """Begin an item of the list whose items have this ``mark``, within the others; ``dl`` for one that has a ``term``.
+        """Begin an item of the list whose items have this ``mark``, nested in the open ones; ``dl`` for one with a ``term``.
 
-        With a ``depth``, lists that are nested deeper are ended before.
+        With a ``depth``, more deeply nested lists are ended first.
         """
         self.end_lists(len(self._lists) if depth is None else depth)
         marks = [other for _, other in self._lists]
@@ -76,17 +76,17 @@ class LineMarkup:
             self._text.append(text)
 
     def code(self, lines: Sequence[str]) -> None:
-        """Add lines as they are."""
+        """Add lines unchanged."""
         self.end_paragraph()
         self._add(f"<pre>\n{escape(chr(10).join(lines), quote=False)}</pre>")
 
     def caption(self, text: str) -> None:
-        """Add the title of what follows."""
+        """Add the title of the following block."""
         self.end_paragraph()
         self._add(f"<p class=caption>{text}</p>")
 
     def row(self, cells: Sequence[str], spans: Sequence[tuple[int, int]] = ()) -> None:
-        """Add a row to the table, which it begins if none is open. ``spans`` are the columns and rows of its cells."""
+        """Add a row to the table, beginning one if none is open. ``spans`` are the columns and rows of its cells."""
         if not self._rows:
             self.end_paragraph()
         self._rows.append(list(zip(cells, spans or [(1, 1)] * len(cells), strict=True)))

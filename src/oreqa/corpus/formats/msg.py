@@ -1,8 +1,8 @@
-"""Outlook messages (.msg): each is turned into the e-mail that it was, and read like one.
+"""Outlook messages (.msg): converted to the original e-mail and read like one.
 
 Messages, recipients and attachments are storages of an OLE file. Their texts and bytes are streams, named by the identifier
-and the type of the property; a further stream holds the properties of fixed size. MS-OXMSG describes the file, MS-OXPROPS
-the identifiers.
+and the type of the property; another stream has the fixed-size properties. MS-OXMSG describes the file, MS-OXPROPS the
+identifiers.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _SENDER, _SENDER_ADDRESSES = "0C1A", ("5D01", "0C1F")
 _RECIPIENT, _RECIPIENT_ADDRESSES = "3001", ("39FE", "3003")
 _FILE_NAMES, _CONTENT = ("3707", "3704", "3001"), "3701"
 _TIMES, _RECIPIENT_KIND, _CODE_PAGES = (0x0039, 0x0E06), 0x0C15, (0x3FFD, 0x3FDE)
-"""When it was sent, and delivered; To, Cc or Bcc; the code page of its texts, and that of its way through the net."""
+"""Times sent and delivered; recipient kind (To, Cc or Bcc); code pages of its texts, and of its transport."""
 
 _UNICODE, _CODED, _BYTES, _STORAGE = "001F", "001E", "0102", "000D"
 _FIXED = struct.Struct("<2xH4xQ")
-"""A property of fixed size: its type, its identifier, flags, its value."""
+"""A fixed-size property: its type, its identifier, flags, its value."""
 _HEAD, _INNER_HEAD, _PART_HEAD = 32, 24, 8
-"""The bytes before those of a message, of one that is attached to another, and of a recipient or an attachment."""
+"""Header bytes of the properties of a message, of an attached message, and of a recipient or an attachment."""
 _KINDS = {1: "To", 2: "Cc"}
 _FIRST_DAY = datetime(1601, 1, 1, tzinfo=UTC)
 _CODECS = {20127: "ascii", 20866: "koi8-r", 21866: "koi8-u", 50220: "iso-2022-jp", 51932: "euc-jp", 51949: "euc-kr"}
@@ -49,9 +49,9 @@ _CODECS |= {28590 + number: f"iso-8859-{number}" for number in range(1, 16)} | {
 
 
 def read_msg(data: bytes, path: Path) -> tuple[Document, list[tuple[str, bytes]]]:
-    """Read a message and the files attached to it, as ``read_mail`` does; attached messages become e-mails (.eml).
+    """Read a message and the files attached to it, like ``read_mail``; attached messages become e-mails (.eml).
 
-    Its text as RTF is left out: Outlook writes it as plain text too. Raises DocumentError if it is not an Outlook message.
+    Its RTF text is omitted, as Outlook writes it as plain text too. Raises DocumentError if it is not an Outlook message.
     """
     import olefile
 
@@ -65,7 +65,7 @@ def read_msg(data: bytes, path: Path) -> tuple[Document, list[tuple[str, bytes]]
 
 
 class _Storage:
-    """A storage of a file, by its path. Its properties of fixed size begin at ``head`` in their stream."""
+    """A storage of a file, by its path. Its fixed-size properties begin at ``head`` in their stream."""
 
     def __init__(
         self, file: Any, storages: Sequence[tuple[str, ...]], path: tuple[str, ...], head: int, codec: str = ""
@@ -80,14 +80,14 @@ class _Storage:
         return bool(self._fixed)
 
     def number(self, name: int) -> int:
-        """A property of fixed size; 0 where there is none."""
+        """Return a fixed-size property; 0 if there is none."""
         return self._fixed.get(name, 0)
 
     def content(self, name: str) -> bytes:
         return self._stream(f"__substg1.0_{name}{_BYTES}")
 
     def text(self, *names: str) -> str:
-        """The first of these properties that is not empty."""
+        """Return the first of these properties that is not empty."""
         for name in names:
             coded = self._stream(f"__substg1.0_{name}{_CODED}").rstrip(b"\0")
             text = self._stream(f"__substg1.0_{name}{_UNICODE}").decode("utf-16-le", "replace") or self._decoded(coded)
@@ -96,7 +96,7 @@ class _Storage:
         return ""
 
     def children(self, start: str, head: int) -> list[_Storage]:
-        """The storages in this one whose names begin with ``start``."""
+        """Return the storages in this one whose names begin with ``start``."""
         size = len(self.path)
         paths = [path for path in self._storages if len(path) == size + 1 and path[:size] == self.path]
         named = [path for path in paths if path[size].upper().startswith(start.upper())]
@@ -114,7 +114,7 @@ class _Storage:
 
 
 def _codec(page: int) -> str:
-    """Python's name for a code page; "" if it has none."""
+    """Return Python's name for a code page; "" if it has none."""
     name = _CODECS.get(page, f"cp{page}")
     try:
         return codecs.lookup(name).name
@@ -123,7 +123,7 @@ def _codec(page: int) -> str:
 
 
 def _mail(storage: _Storage, depth: int = 0) -> Message:
-    """A message as an e-mail. Of messages that lie too deep to be read there is only the subject."""
+    """Convert a message to an e-mail. Messages nested too deeply keep only their subject."""
     message = MIMEMultipart()
     message["Subject"] = _line(storage.text(_SUBJECT))
     if depth > limits.NESTED:
@@ -145,7 +145,7 @@ def _mail(storage: _Storage, depth: int = 0) -> Message:
 
 
 def _headers(storage: _Storage) -> dict[str, str]:
-    """Sender, recipients and date: from the header that came with the message, else from its properties."""
+    """Return sender, recipients and date: from the message's transport header, else from its properties."""
     received = HeaderParser().parsestr(storage.text(_HEADERS).lstrip())
     headers = {name: str(received[name]) for name in ("From", "To", "Cc", "Date") if received[name]}
     if not headers.keys() & {"To", "Cc"}:
@@ -160,7 +160,7 @@ def _headers(storage: _Storage) -> dict[str, str]:
 
 
 def _address(storage: _Storage, name: str, addresses: Sequence[str]) -> str:
-    """A name with its address in the net; the name alone where there is only one in a company's own directory."""
+    """Return a name with its Internet address; only the name if there is just a company directory entry."""
     address = next((text for text in map(storage.text, addresses) if "@" in text and text.isascii()), "")
     shown = storage.text(name).strip("'")
     if address:

@@ -1,4 +1,4 @@
-"""Jupyter notebooks: the text of their cells, their code, and what it printed."""
+"""Jupyter notebooks: the text of their cells, their code, and its output."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from oreqa.errors import DocumentError
 
 
 def read_notebook(data: bytes, path: Path) -> Document:
-    """Read a notebook of format 3 or 4. Pictures, pages and errors among what it printed are not read.
+    """Read a notebook of format 3 or 4. Pictures, HTML pages and errors in the output are not read.
 
-    Its title is its first heading. Raises DocumentError if it is not one.
+    Its title is its first heading. Raises DocumentError if it is not a notebook.
     """
     from markdown_it import MarkdownIt
 
@@ -46,7 +46,7 @@ def read_notebook(data: bytes, path: Path) -> Document:
 
 
 def _printed(output: dict[str, Any]) -> str:
-    """The plain text of an output."""
+    """Return the plain text of an output."""
     if output.get("output_type") in ("error", "pyerr"):
         return ""
     return _joined(output.get("text") or output.get("data", {}).get("text/plain", ""))

@@ -32,7 +32,7 @@ _EMPHASIS = re.compile(r"(?<![\w*/_])([*/_])(\S(?:.*?\S)?)\1(?![\w*/_])")
 
 
 def read_org(data: bytes, path: Path) -> Document:
-    """Read an Org file. Its keywords, as ``#+AUTHOR:``, are fields; drawers, comments and files it includes are not read."""
+    """Read an Org file. Its keywords, such as ``#+AUTHOR:``, are fields; drawers, comments and includes are not read."""
     source = decode(data)
     markup = LineMarkup()
     fields: dict[str, str] = {}
@@ -77,7 +77,7 @@ def read_org(data: bytes, path: Path) -> Document:
 
 
 def _drawers(lines: Sequence[str]) -> set[int]:
-    """The numbers of the lines that open a drawer: those with an end before the next headline."""
+    """Return the numbers of lines that open a drawer: those with an end before the next headline."""
     drawers: set[int] = set()
     has_end = False
     for number in range(len(lines) - 1, -1, -1):
@@ -92,7 +92,7 @@ def _drawers(lines: Sequence[str]) -> set[int]:
 
 
 def _last_comment(lines: Sequence[str]) -> int:
-    """The number of the line at which the last block of comments ends, -1 without one."""
+    """Return the line number at which the last comment block ends, -1 without one."""
     return next((n for n in range(len(lines) - 1, -1, -1) if lines[n].strip().lower() == f"#+end_{_COMMENT}"), -1)
 
 
@@ -114,7 +114,7 @@ def _add(markup: LineMarkup, line: str) -> None:
         markup.row([_inline(cell.strip()) for cell in match[1].split("|")])
     elif match := _ITEM.fullmatch(line):
         tag = "dl" if match[4] else "ol" if match[3] else "ul"
-        # Items that are indented alike are of one list, whatever their marks.
+        # Items with the same indentation belong to one list, whatever their marks.
         markup.item(f"{len(match[1])}", _inline(match[5]), tag=tag, term=_inline(match[4] or ""))
     else:
         if not line[0].isspace() and markup.in_list and not markup.is_open:
@@ -123,7 +123,7 @@ def _add(markup: LineMarkup, line: str) -> None:
 
 
 def _inline(text: str) -> str:
-    """The markup of a line: links by their texts, struck-out text marked, other marks left out."""
+    """Return the markup of a line: links by their texts, struck-out text marked, other marks dropped."""
     if len(text) > LONGEST_LINE_WITH_MARKS:
         return escape(text, quote=False)
     text = _LINK.sub(lambda match: match[2] if match[2] is not None else match[1], text)

@@ -1,4 +1,4 @@
-"""Where the text of blocks stands in the file that it was read from, for formats whose parsers do not tell."""
+"""Finds where the text of blocks is in the source file, for formats whose parsers do not report it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _NEAR = 400
 """Most characters of markup between two words of a block."""
 
 _CLOSE = 40
-"""A word that stands further behind the last one counts only if the next one stands so close to it."""
+"""A word that is further from the last one counts only if the next one follows this closely."""
 
 _RUN, _FAR, _TRIES = 3, 2000, 8
-"""Words of a run by which a block is found again, how far behind the last at most, and how many runs are tried."""
+"""Words per run by which a block is located, how far after the last at most, and how many runs are tried."""
 
 _ANCHORS = 40
-"""The first runs of a block that are looked up among those that stand once in the file. They tell its place wherever it is:
-behind a part that was not read, or before the last block if that was found too far on."""
+"""The first runs of a block to look up among those that occur once in the file. They locate the block anywhere: after a part
+that was not read, or before the previous block if that was located too far on."""
 
 _WORD, _TOKEN = re.compile(r"\S+"), re.compile(r"[^\W_]+")
 
@@ -33,26 +33,26 @@ class SourcePlaces:
         self._source = source
         self._lines = [0, *accumulate(len(line) + 1 for line in source.split("\n"))]
         self._cursor = 0
-        self._is_told = False  # whether the caller says where the blocks stand
+        self._is_told = False  # whether the caller says where the blocks are
         self._anchors: dict[tuple[str, ...], int] | None = None
-        self._last = Place(0)  # of the words of a block that were found, whether it begins a part or goes on with it
+        self._last = Place(0)  # for the words of a block that were found: whether each begins a part or continues it
 
     def go_to(self, offset: int) -> None:
-        """Look for the next block from the character ``offset`` on."""
+        """Search for the next block from the character ``offset`` on."""
         self._cursor, self._is_told = offset, True
 
     def line(self, offset: int) -> int:
-        """The line of a character, from 1."""
+        """Return the line of a character, from 1."""
         return bisect_right(self._lines, offset)
 
     def at(self, offset: int, start: int = 0) -> Place:
-        """The place of the character ``offset`` of the file, for text that begins at ``start`` of a block."""
+        """Return the place of the character ``offset`` of the file, for text that begins at ``start`` of a block."""
         return Place(start, "", self.line(offset), offset)
 
     def find(self, text: str) -> list[Place]:
-        """Return the places of a block's text: one for each part that stands in the file as it is.
+        """Return the places of a block's text: one for each part that is in the file literally.
 
-        Words that are not found near the last one are taken to stand right behind it.
+        Words not found near the previous one are assumed to follow it directly.
         """
         self._go_near(text)
         places: list[Place] = []
@@ -85,7 +85,7 @@ class SourcePlaces:
             self._add(places, text, begin, at)
 
     def _go_near(self, text: str) -> None:
-        """Go to the block: by the runs of words that stand once in the file, else to the next run from here on."""
+        """Move to the block: by word runs that occur once in the file, else to the next run from here on."""
         if not self._is_told and (offset := self._anchored(text)) is not None:
             self._cursor = offset
             return
@@ -100,14 +100,14 @@ class SourcePlaces:
                 return
 
     def _anchored(self, text: str) -> int | None:
-        """Where a block begins, by the runs of its words that stand once in the file."""
+        """Return where a block begins, by its word runs that occur once in the file."""
         tokens = [match.span() for match in islice(_TOKEN.finditer(text), _ANCHORS + _RUN)]
         words = [text[slice(*token)] for token in tokens]
         runs = enumerate(zip(*(words[n:] for n in range(_RUN)), strict=False))
         anchors = sorted((at, n) for n, run in runs if (at := self._unique_runs.get(run, -1)) >= 0)
         if not anchors:
             return None
-        offset, number = anchors[len(anchors) // 2]  # the middle one: a run can stand elsewhere, and here with markup
+        offset, number = anchors[len(anchors) // 2]  # the middle one: a run may occur elsewhere, and here with markup
         for word in reversed(words[:number]):  # back to the block's first words
             before = self._source.rfind(word, max(offset - len(word) - _CLOSE, 0), offset)
             offset = before if before >= 0 else offset
@@ -115,7 +115,7 @@ class SourcePlaces:
 
     @property
     def _unique_runs(self) -> Mapping[tuple[str, ...], int]:
-        """Where each run of words begins that stands once in the file; -1 for those that stand there again."""
+        """Return where each word run that occurs once in the file begins; -1 for those that recur."""
         if self._anchors is None:
             self._anchors = {}
             tokens = [match.span() for match in _TOKEN.finditer(self._source)]

@@ -1,4 +1,4 @@
-"""Formats that are turned into a web page first: it is read as one, and its text is found again in the file."""
+"""Formats that are first converted to a web page: it is read as one, and its text is located in the file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from oreqa.corpus.formats.places import SourcePlaces
 
 
 def read_rendered(page: str, source: str, path: Path, title: str = "") -> Document:
-    """Read a file whose text ``source`` was turned into markup. Its title is ``title``, or the first heading."""
+    """Read a file whose text ``source`` was converted to markup. Its title is ``title``, or the first heading."""
     builder = SourceBuilder(path, source)
     builder.start_page("", visible_words(page))
     reader = read_page(f"<title>{escape(title)}</title>{page}" if title else page)

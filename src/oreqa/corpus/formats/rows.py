@@ -20,7 +20,7 @@ from oreqa.errors import DocumentError
 
 _DELIMITERS = ",;\t|"
 SAMPLE_LINES, SAMPLE_CHARACTERS = 20, 1 << 16
-"""Lines, and characters, of a table that are read to guess its delimiter and titles, at most."""
+"""The most lines and characters of a table read to guess its delimiter and titles."""
 
 _SEPARATOR_LINE = re.compile(r"sep=([,;\t|:^~ ])\s*", re.IGNORECASE)  # written by Excel
 _FIELD_LIMIT = Lock()
@@ -31,7 +31,7 @@ def parse_rows(file: IO[bytes], name: str, warn: Callable[[str], None] = lambda 
     """Yield the rows of a table, its columns by name; ``name`` is the file's, in lower case.
 
     ``warn`` gets a line, after the last row, if rows have more fields than the header. Raises DocumentError,
-    possibly after some rows, for what is no row, and over the limits of ``corpus.limits``.
+    possibly after some rows, for invalid rows, and if limits of ``corpus.limits`` are exceeded.
     """
     try:
         name, gzipped = name.removesuffix(".gz"), name.endswith(".gz")
@@ -48,7 +48,7 @@ def parse_rows(file: IO[bytes], name: str, warn: Callable[[str], None] = lambda 
 
 
 def json_rows(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
-    """Yield the objects of lines that hold one each. Raises DocumentError that names the line for any other."""
+    """Yield the objects of lines with one object each. Raises DocumentError naming the line for any other."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -62,7 +62,7 @@ def json_rows(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
 
 
 def long_integer(digits: str) -> int | str:
-    """A number; its digits if they are more than Python reads."""
+    """Return a number, or its digits if Python cannot parse that many."""
     return int(digits) if len(digits) <= _MOST_DIGITS else digits
 
 
@@ -70,8 +70,10 @@ _MOST_DIGITS = 4300
 
 
 def _sniffed(lines: Iterator[str], delimiters: str = _DELIMITERS) -> tuple[Iterator[str], str]:
-    """Return the lines, with blank ones for comments before the header, and their delimiter: the one of ``delimiters`` under
-    which the first rows agree best, the first if none does."""
+    """Return the lines, with blank ones for comments before the header, and their delimiter.
+
+    That is the one of ``delimiters`` under which the first rows agree best, or the first one if none fits.
+    """
     sample: list[str] = []
     data, size = 0, 0
     for line in lines:
@@ -93,7 +95,7 @@ def _sniffed(lines: Iterator[str], delimiters: str = _DELIMITERS) -> tuple[Itera
 
 
 def _is_before_header(line: str) -> bool:
-    """Whether a line may be a comment on the table, or is blank. The names of columns can begin with "#", too."""
+    """Return whether a line is blank or may be a comment on the table. Column names can begin with "#", too."""
     return line.startswith("#") or not line.strip()
 
 
@@ -132,8 +134,9 @@ def _free_name(name: str, number: int, taken: Set[str]) -> str:
 
 
 def numbered_rows(lines: Iterator[str], name: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the fields of each row of a table with the line where it begins, blank lines and comments before the first row
-    left out; ``name`` is the file's, in lower case. Raises DocumentError as ``parse_rows`` does.
+    """Yield the fields of each row of a table with the line where it begins, skipping leading blank lines and comments.
+
+    ``name`` is the file's, in lower case. Raises DocumentError like ``parse_rows``.
     """
     sniffed = _sniffed(lines, "\t") if name.endswith(".tsv") else _sniffed(lines)
     return ((number, row) for number, row in _split_rows(*sniffed) if row)

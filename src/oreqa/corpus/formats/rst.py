@@ -25,7 +25,7 @@ _CODE = frozenset(
     ("code", "code-block", "sourcecode", "prompt", "console", "doctest", "testcode", "testoutput", "productionlist",
      "ipython", "command-output", "graphviz", "math")
 )  # fmt: skip
-"""Directives whose content is code, also those that docutils knows with fewer options; their argument is a language."""
+"""Directives whose content is code, including those that docutils supports with fewer options; they take a language."""
 
 _CONTAINERS = frozenset(("only", "hlist", "ifconfig", "glossary", "tabs"))
 _SILENT = frozenset(
@@ -33,7 +33,7 @@ _SILENT = frozenset(
      "literalinclude", "default-domain", "sectionauthor", "moduleauthor", "codeauthor", "image", "figure-md")
 )  # fmt: skip
 _NOTES = frozenset(("versionadded", "versionchanged", "versionremoved", "deprecated", "deprecated-removed"))
-"""Directives whose name is part of what they say: "Deprecated since 3.2"."""
+"""Directives whose name is part of their text: "Deprecated since 3.2"."""
 
 _SETTINGS = {
     "file_insertion_enabled": False,
@@ -52,7 +52,7 @@ _SETTINGS = {
 
 
 def read_rst(data: bytes, path: Path) -> Document:
-    """Read reStructuredText. Its title is the heading above all others. Includes and raw parts are not read."""
+    """Read reStructuredText. Its title is the top-level heading. Includes and raw parts are not read."""
     from docutils.core import publish_parts
     from docutils.parsers.rst import Parser
     from docutils.writers.html5_polyglot import Writer
@@ -71,7 +71,7 @@ def _plain(markup: str) -> str:
 
 
 def _register_unknown(source: str) -> None:
-    """Let docutils read the directives and roles of a text that are not its own: their contents are text, too."""
+    """Register a text's custom directives and roles with docutils: their contents are text, too."""
     from docutils.parsers.rst import directives, roles
     from docutils.parsers.rst.languages import en
 
@@ -83,7 +83,7 @@ def _register_unknown(source: str) -> None:
 
 
 class _AnyOption(dict[str, Any]):
-    """Options of any name."""
+    """Options with any name."""
 
     def __missing__(self, name: str) -> Callable[[str], str]:
         return lambda value: value or ""
@@ -91,7 +91,7 @@ class _AnyOption(dict[str, Any]):
 
 @cache
 def _content_directive() -> type[Directive]:
-    """The class of directives that docutils does not have: what they describe is a term, their content its definition."""
+    """Return a directive class for those that docutils lacks: the argument is a term, the content its definition."""
     from docutils import nodes
     from docutils.parsers.rst import Directive
 
@@ -120,7 +120,7 @@ def _content_directive() -> type[Directive]:
 
 
 def _inliner() -> Any:
-    """What looks for marks in paragraphs, but not in endless ones, which takes quadratic time."""
+    """Return an inliner that looks for marks in paragraphs, but not in endless ones, which takes quadratic time."""
     from docutils import nodes
     from docutils.parsers.rst.states import Inliner
 
@@ -130,7 +130,7 @@ def _inliner() -> Any:
     def parse_short(text: str, *arguments: Any) -> Any:
         return parse(text, *arguments) if len(text) <= LONGEST_LINE_WITH_MARKS else ([nodes.Text(text)], [])
 
-    inliner.parse = parse_short  # not a class of its own: docutils looks its patterns up in the class itself
+    inliner.parse = parse_short  # not a subclass: docutils looks its patterns up in the class itself
     return inliner
 
 
@@ -143,7 +143,7 @@ def _read_role(
     options: Mapping[str, Any] | None = None,
     content: Sequence[str] = (),
 ) -> tuple[list[nodes.Node], list[nodes.Node]]:
-    """The text of a role, without the target behind it: ``text <target>``."""
+    """Return the text of a role without the target in ``text <target>``."""
     from docutils import nodes
 
     return [nodes.inline(rawtext, _TARGET.sub("", text).lstrip("~!"))], []

@@ -1,4 +1,4 @@
-"""RTF files: paragraphs, headings by their outline level, and tables."""
+"""RTF files: paragraphs, headings by outline level, and tables."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from oreqa.corpus.formats.table_rows import TableRows, looks_like_header
 from oreqa.errors import DocumentError
 
 _HEADING, _CELL, _STRUCK, _SOUND = "\ue000", "\ue0ff", "\ue0fd", "\ue0fe"
-"""Signs of private use that carry what striprtf drops: a heading's level, counted from the sign, the ends of cells, and
-where text begins and ends to be struck out."""
+"""Private-use characters that carry what striprtf drops: a heading's level, counted from the character, the ends of cells,
+and where struck-out text begins and ends."""
 
 _BODY = 9
-"""The outline level of what is no heading."""
+"""The outline level of body text."""
 
 _OUTLINE = re.compile(r"\\outlinelevel([0-8])(?!\d) ?")
 _CELL_END = re.compile(r"\\(?:nest)?cell(?![a-z]) ?")
@@ -28,9 +28,9 @@ _GAPS = re.compile(r"[\xad\u200b]+")
 
 
 def read_rtf(data: bytes, path: Path) -> Document:
-    """Read an RTF file. Its title is the one among its properties. Footnotes, page headers and text boxes are not read.
+    """Read an RTF file. Its title comes from its properties. Footnotes, page headers and text boxes are not read.
 
-    Raises DocumentError if it does not begin like one.
+    Raises DocumentError if it does not begin like RTF.
     """
     if not data.lstrip().startswith(b"{\\rtf"):
         raise DocumentError("it is not RTF")
@@ -38,7 +38,7 @@ def read_rtf(data: bytes, path: Path) -> Document:
     title = _TITLE.search(source)
     text = _text(source)
     struck_out = " ".join(_SIGN.sub("", part).replace(_CELL, " ") for part in _STRUCK_OUT.findall(text))
-    # Ends of lines and cells, and the signs of headings, stay.
+    # Line and cell ends, and heading characters, stay.
     text = _STRUCK_OUT.sub(lambda match: _UNSTRUCK.sub("", match[1]), text).replace(_SOUND, "")
     lines = text.split("\n")
     builder = TextBuilder(path)
@@ -69,7 +69,7 @@ def _text(source: str) -> str:
 
 
 def _with_strikes(source: str) -> str:
-    """The source with signs where text begins and ends to be struck out, which also ends with its group."""
+    """Mark where struck-out text begins and ends in the source; it also ends with its group."""
     if "\\strike" not in source:
         return source
     pieces, behind, is_struck, outer = list[str](), 0, False, list[bool]()

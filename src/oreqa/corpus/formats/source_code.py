@@ -18,10 +18,10 @@ CODE_SUFFIXES = (
     *(".py", ".pyi", ".c", ".h", ".cc", ".cpp", ".cxx", ".hpp", ".java", ".js", ".mjs", ".jsx", ".ts", ".tsx", ".go", ".rs"),
     *(".rb", ".pl", ".pm", ".php", ".cs", ".kt", ".swift", ".scala", ".lua", ".jl", ".sh", ".bash", ".sql", ".el", ".hs"),
 )
-"""Of the languages that are read."""
+"""Extensions of the supported languages."""
 
 _LEXED_AS = {".pl": ".perl", ".pm": ".perl"}
-"""Extensions that pygments takes for those of another language: Prolog, Promela."""
+"""Extensions that pygments assigns to another language: Prolog, Promela."""
 
 _MARKS = re.compile(
     r"[ \t]*(?:/\*+!?|\*+/|\*(?!\*)|//+[!/]?|#+!?|--+|;+|%+|[rRuUbB]{0,2}(?:\"\"\"|\'\'\')|=(?:begin|end|cut|pod)\b)?[ \t]?"
@@ -32,12 +32,12 @@ _PREFIXES = ("", "r", "u", "b", "rb", "br")
 _DEFINES = frozenset(
     ("function", "class", "def", "fn", "func", "fun", "interface", "struct", "enum", "trait", "type", "module", "sub")
 )
-"""Words before the name of what they define."""
+"""Words before the name that they define."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A comment or a line that defines something, by its characters ``start`` to ``end`` of the file."""
+    """A comment or a defining line, from ``start`` to ``end`` in characters of the file."""
 
     start: int
     end: int
@@ -45,7 +45,7 @@ class _Piece:
 
 
 def read_source_code(data: bytes, path: Path) -> Document:
-    """Read source code. The rest of it is left out and counted."""
+    """Read source code. Everything but comments and definitions is omitted and counted."""
     source = decode(data)
     builder = TextBuilder(path)
     builder.start_page("", count_words(source))
@@ -59,7 +59,7 @@ def read_source_code(data: bytes, path: Path) -> Document:
         builder.leave_out("code", source[behind : piece.start])
         behind = piece.end
         line = places.line(piece.start)
-        if block and line - last > 1:  # something stands between them
+        if block and line - last > 1:  # other text is in between
             builder.add_block(block, spots)
             block, spots = "", []
         places.go_to(piece.start)
@@ -73,15 +73,15 @@ def read_source_code(data: bytes, path: Path) -> Document:
 
 
 def _pieces(source: str, name: str) -> Iterator[_Piece]:
-    """Yield the comments of a file and the lines that define functions and classes, in order and apart."""
-    lines: set[int] = set()  # the starts of lines that define something or hold a comment beside code
+    """Yield a file's comments and the lines that define functions and classes, in order and without overlap."""
+    lines: set[int] = set()  # starts of lines that define something or have a comment beside code
     comments: list[tuple[int, int]] = []
     for offset, kind, value in _tokens(source, name):
         begin = source.rfind("\n", 0, offset) + 1
         if kind == "comment":
             if source[begin:offset].strip().lower() not in _PREFIXES:
                 lines.add(begin)
-            elif comments and not source[comments[-1][1] : offset].strip(" \t"):  # of the next line, whose end it holds
+            elif comments and not source[comments[-1][1] : offset].strip(" \t"):  # of the next line, whose end it includes
                 comments[-1] = (comments[-1][0], offset + len(value))
             else:
                 comments.append((offset, offset + len(value)))
@@ -100,7 +100,7 @@ def _pieces(source: str, name: str) -> Iterator[_Piece]:
 
 
 def _tokens(source: str, name: str) -> Iterator[tuple[int, str, str]]:
-    """Yield the places, kinds and texts of comments and names that are defined."""
+    """Yield the offset, kind and text of comments and of names being defined."""
     from pygments.lexers import get_lexer_for_filename
     from pygments.token import Comment, Name, String
 
@@ -116,13 +116,13 @@ def _tokens(source: str, name: str) -> Iterator[tuple[int, str, str]]:
 
 
 def _without_long_lines(source: str) -> str:
-    """The source with spaces in place of lines that no person wrote, which take pygments quadratic time, and a line end."""
+    """Return the source with a line end, and spaces for generated lines, whose length takes pygments quadratic time."""
     lines = (line if len(line) <= LONGEST_LINE_WITH_MARKS else " " * len(line) for line in source.split("\n"))
     return "\n".join(lines) + "\n"
 
 
 def _without_marks(comment: str) -> str:
-    """A comment's text, without the marks of its lines."""
+    """Return a comment's text without its line marks."""
     lines = [_without_end(_MARKS.sub("", line, count=1).rstrip()) for line in comment.strip().split("\n")]
     return "\n".join(lines).strip("\n")
 

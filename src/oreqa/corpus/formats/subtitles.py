@@ -1,4 +1,4 @@
-"""Subtitles (SubRip, WebVTT, SubStation Alpha): what is said, with the times as places."""
+"""Subtitles (SubRip, WebVTT, SubStation Alpha): the spoken text, with the times as places."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FORMATS = {".srt": "srt", ".vtt": "vtt", ".ass": "ass"}
 
 
 def read_subtitles(data: bytes, path: Path) -> Document:
-    """Read subtitles. Those that follow one another are a paragraph; places are times, such as "0:01:23".
+    """Read subtitles. Consecutive ones form a paragraph; places are times, such as "0:01:23".
 
     Raises DocumentError if there are none.
     """
@@ -32,7 +32,7 @@ def read_subtitles(data: bytes, path: Path) -> Document:
 
     try:
         source = _without_gaps(decode(data))
-        # Tags are left out here: the library takes quadratic time for those that do not end.
+        # Tags are removed here: the library takes quadratic time for unclosed ones.
         subtitles = SSAFile.from_string(source, format_=_FORMATS[path.suffix.lower()], keep_html_tags=True)
     except Exception as error:  # pysubs2 has errors of its own and raises others on damaged files
         raise DocumentError("it holds no subtitles that can be read") from error
@@ -58,7 +58,7 @@ def read_subtitles(data: bytes, path: Path) -> Document:
 
 
 def _without_gaps(source: str) -> str:
-    """The lines of a file with one empty line at most between others: longer gaps take the library quadratic time."""
+    """Return a file's lines with at most one empty line in a row: longer gaps take the library quadratic time."""
     lines: list[str] = []
     for line in source.split("\n"):
         if line.strip() or not lines or lines[-1]:
@@ -67,7 +67,7 @@ def _without_gaps(source: str) -> str:
 
 
 def _text(event: Any) -> str:
-    """What a subtitle shows on one line."""
+    """Return the text of a subtitle on one line."""
     return " ".join(unescape(_BREAK.sub(" ", _TAG.sub("", event.text))).split())
 
 

@@ -13,16 +13,18 @@ MAX_NAME = 60
 
 
 class Emit(Protocol):
-    """Adds a row's text to a document. A row that names its columns, and the row after it, is ``apart`` from the row before.
+    """Adds a row's text to a document.
 
-    So many ``words`` of the text are in the file.
+    A row that names its columns, and the row after it, is ``apart`` from the previous row.
+
+    ``words`` is the number of words of the text that are in the file.
     """
 
     def __call__(self, text: str, place: str, *, is_first: bool, apart: bool, words: int) -> None: ...
 
 
 class TableRows:
-    """Emits the rows of one table. The header is emitted as a row only where no row below takes its names."""
+    """Emits the rows of one table. The header becomes a row only if no row below uses its names."""
 
     def __init__(self, emit: Emit, separator: str = CELL_GAP) -> None:
         self._emit = emit
@@ -41,10 +43,10 @@ class TableRows:
         texts: Sequence[str] | None = None,
         words: int | None = None,
     ) -> None:
-        """Add the next row, with its empty cells, so that the others stand under their columns' names.
+        """Add the next row, including its empty cells, which keep the others under their columns' names.
 
-        Where cells span columns, ``cells`` repeats them and ``texts`` does not; of those that reach into the row from above,
-        none of the words is among the ``words`` of the row.
+        If cells span columns, ``cells`` repeats them and ``texts`` does not; the ``words`` of the row do not include
+        those of cells that span into it from above.
         """
         filled = [cell for cell in (cells if texts is None else texts) if cell]
         text = self._separator.join(filled)
@@ -65,7 +67,7 @@ class TableRows:
             self._emit_row(text, place, count)
 
     def has_spans(self) -> None:
-        """Say that a cell spans rows or columns, so that no cell is known to stand under a name."""
+        """Note that a cell spans rows or columns, so that no cell can be assigned to a name."""
         self.end()
         self._header, self._has_spans = (), True
 
@@ -74,7 +76,7 @@ class TableRows:
         self._is_first, self._after_record = False, is_record
 
     def end(self) -> None:
-        """Emit what is left of the table."""
+        """Emit the rest of the table."""
         if self._pending:
             text, place, count = self._pending
             self._pending = None
@@ -82,15 +84,15 @@ class TableRows:
 
 
 def are_names(cells: Sequence[str]) -> bool:
-    """Whether the cells of a header can name columns: there are two or more, all different."""
+    """Return whether the cells of a header can name columns: two or more, all different."""
     return 1 < len(cells) == len(set(cells))
 
 
 def looks_like_header(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row of a table of three columns or more names them: distinct short texts, without figures, which
-    stand in a row below, or with letters, which no row below has but in its first column.
+    """Return whether the first row of a table of three or more columns names them.
 
-    Of two columns, the left one may as well name what stands at its right.
+    Its texts are distinct and short, and either have no digits while a row below does, or have letters while the rows below
+    have none outside their first column. With two columns, the left one may as well name the right one.
     """
     first, below = (rows[0], rows[1:]) if rows else ((), ())
     if len(first) < 3 or not are_names(first) or not all(0 < len(name) <= MAX_NAME for name in first):

@@ -1,6 +1,6 @@
 """Tables whose rows are documents: CSV, TSV and JSON lines, plain or gzipped, read one row at a time.
 
-A row's text is its named text field, or one with a common name; without one it is all of the row's columns with their names.
+A row's text is its named text field, or one with a common name; without one, all of its columns with their names.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ def read_rows(
 ) -> Iterator[Document]:
     """Yield a document per row; ``text``, ``title`` and ``key`` name its text, title and identifier fields.
 
-    Where they are None, fields with common names are used. Without text, a row's text is all of its columns ("country:
-    Bhutan; capital: Thimphu") and its title, if it has none, its first short value with letters in a column that does not
-    hold the same in the first rows; without an identifier it is identified by its number, from 1. The other fields are kept
-    as strings, for filters. ``warn`` gets a line if rows have more fields than the header. Raises DocumentError that names
-    the row: each has the text field, the first one every named one.
+    Where they are None, fields with common names are used. Without a text field, a row's text is all of its columns
+    ("country: Bhutan; capital: Thimphu"). Without a title, it is the first short value with letters in a column that
+    varies in the first rows; without an identifier, the row number, from 1. The other fields are kept as strings, for
+    filters. ``warn`` gets a line if rows have more fields than the header. Raises DocumentError naming the row: each
+    must have the text field, the first row every named one.
     """
     seen: set[str] = set()
     rows, constant = _with_constant(parse_rows(file, path.name.lower(), warn))
@@ -68,7 +68,7 @@ def read_rows(
 
 @dataclass(frozen=True, slots=True)
 class FieldNames:
-    """The names of the fields that hold a row's text, title and identifier; None for a row without one."""
+    """The names of the fields with a row's text, title and identifier; None if a row has none."""
 
     text: str | None
     title: str | None
@@ -78,17 +78,17 @@ class FieldNames:
 def pick_fields(
     row: Mapping[str, Any], text: str | None = None, title: str | None = None, key: str | None = None
 ) -> FieldNames:
-    """Return a row's fields of these names, or by default those with common names."""
+    """Return a row's fields with these names, or by default those with common names."""
     body = _pick(row, text, TEXT_FIELDS)
     if body is not None and text is None and not any(map(str.isalpha, field_text(row[body]))):
-        body = None  # no text, as in a table of body weights: use all columns
+        body = None  # not text, as in a table of body weights: use all columns
     return FieldNames(body, _pick(row, title, TITLE_FIELDS), _pick(row, key, ID_FIELDS))
 
 
 def row_document(row: Mapping[str, Any], key: str, names: FieldNames, constant: Set[str] = frozenset()) -> Document:
     """Return a row as the document ``key``, which may have no text. All but text, title and identifier become its fields.
 
-    Its title is not taken from the ``constant`` columns, which hold the same in other rows.
+    Its title is not taken from ``constant`` columns, whose value is the same in other rows.
     """
     named = (names.text, names.title, names.identifier)
     fields = {name: field_text(value) for name, value in row.items() if name not in named and value is not None}
@@ -113,7 +113,7 @@ def field_text(value: Any) -> str:
 
 
 def _named_columns(row: Mapping[str, Any]) -> str:
-    """Return a row's columns with their names, without empty ones; values stand on one line where all are short."""
+    """Return a row's non-empty columns with their names, on one line if all values are short."""
     values = [(name.strip(), _value(value)) for name, value in row.items()]
     filled = [(name, value) for name, value in values if value]
     if any(len(value) > _LONG_VALUE for _, value in filled):
@@ -134,7 +134,7 @@ def _short_title(row: Mapping[str, Any], skipped: Set[str | None]) -> str:
 
 
 def _with_constant(rows: Iterator[dict[str, Any]]) -> tuple[Iterator[dict[str, Any]], Set[str]]:
-    """Return the rows, and the columns that hold a single value in two or more of the first of them."""
+    """Return the rows, and the columns with a single value in the first rows, if those are two or more."""
     sample: list[dict[str, Any]] = []
     size = 0
     try:
