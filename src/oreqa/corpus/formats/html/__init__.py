@@ -1,1 +1,1 @@
-"""Web pages, which e-mail and e-books hold, too."""
+"""Web pages, including those in e-mails and e-books."""

@@ -18,8 +18,8 @@ _LONG_CELL = 1000
 class Blocks:
     """Assembles the blocks of one page, to be added to a builder.
 
-    Places start with ``base``; ``heading`` is put before a page that starts without one. ``keep`` lists reasons for which
-    nothing is left out. ``open_elements`` are the names of the parser's open elements, outermost first; ``notes`` are the
+    Places start with ``base``; ``heading`` is put before a page that starts without one. Content is not omitted for the
+    reasons in ``keep``. ``open_elements`` are the names of the parser's open elements, outermost first; ``notes`` are the
     numbers of the page's footnotes.
     """
 
@@ -31,7 +31,7 @@ class Blocks:
         self._lines = Lines()
         self._place = base
         self._block_place = base
-        self._has_book_link = False  # whether the block has a link to the next page or the like
+        self._has_book_link = False  # whether the block has a link to the next page or similar
         self._heading: tuple[int, int, str] | None = None  # level, depth of its element, place of its anchor
         self._code = 0  # open code elements
         self._tables: list[Table] = []
@@ -50,15 +50,15 @@ class Blocks:
 
     @property
     def size(self) -> tuple[int, int]:
-        """The number of parts so far, and of blocks among them."""
+        """Return the number of parts so far, and of blocks among them."""
         return len(self._parts), self.count
 
     def leave_out(self, reason: str, text: str) -> None:
-        """Count the words of ``text`` as left out."""
+        """Count the words of ``text`` as omitted."""
         self._parts.append(partial(TextBuilder.leave_out, reason=reason, text=text))
 
     def replace(self, first: tuple[int, int], last: tuple[int, int], reason: str, text: str) -> None:
-        """Leave out, too, what was added between two sizes, but for the page's added heading and what was left out."""
+        """Also omit what was added between two sizes, except the page's added heading and what was already omitted."""
         kept = [part for part in self._parts[first[0] : last[0]] if isinstance(part, partial)]
         self._parts[first[0] : last[0]] = [*kept, partial(TextBuilder.leave_out, reason=reason, text=text)]
         self.count -= last[1] - first[1]
@@ -195,7 +195,7 @@ class Blocks:
             self._joins = self._after_colon = False
 
     def text(self, text: str) -> None:
-        """Add text; a power outside of links is told from its base: ``2⁶⁴``, not 264."""
+        """Add text; a power outside of links is separated from its base: ``2⁶⁴``, not 264."""
         if "sup" in (nearest := self._open[-3:]) and "a" not in nearest:
             text = raised(text, self._lines.tail, self._notes)
         elif "sup" in nearest and text.strip().isdigit() and self._lines.tail.rstrip()[-1:].isdigit():
@@ -259,7 +259,7 @@ class Blocks:
             self._parts.append(lambda builder: builder.add_heading(level, text, where))
 
     def _detach_cell(self) -> None:
-        """Make the open cell's blocks separate from its row, as it holds more than a line; the row so far is a block."""
+        """Separate the open cell's blocks from its row, as it has more than one line; the row so far becomes a block."""
         table = self._tables[-1] if self._tables else None
         if table is None or table.is_detached:
             return

@@ -1,4 +1,4 @@
-"""Tables of contents, indexes and links between pages that a page marks up as plain lists and paragraphs of links."""
+"""Finds tables of contents, indexes and links between pages that a page marks up as plain lists and paragraphs of links."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from oreqa.corpus.formats.html import rules
 
 _LISTS, _CELLS = frozenset(("ul", "ol", "dl", "menu", "dir")), frozenset(("td", "th"))
 _UNITS, _REPEATED = _LISTS | {"p"}, frozenset((*rules.HEADINGS, "dt", "p"))
-"""What is judged as a whole, and what links of contents repeat."""
+"""What is judged as a unit, and elements whose text links of contents repeat."""
 
 _MOST_BESIDE, _LONGEST_ENTRY, _FEWEST_LINKS, _FEWEST_ALONE, _SHARE = 0.1, 6, 3, 8, 0.8
-"""The most words outside of links against those in links of contents, and for each link of an index; the fewest links of
-contents, and of what is told by its links alone; and the share of links that must be of one kind."""
+"""The most words outside of links, relative to those in links, for contents, and per link for an index; the fewest links in
+contents, and in contents recognized by links alone; and the share of links that must be of one kind."""
 
 _PART = r"(?:chapter|appendix|part|section|question|§|kapitel|anhang|abschnitt|teil|chapitre|annexe|cap[íi]tulo|capitolo)"
 _NUMBERED = re.compile(
@@ -27,32 +27,35 @@ _NUMBERED = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _LEADING = re.compile(rf"\W*(?:{_PART} )?(?:(?:\d+|[a-z])(?:\.\d+)*[.:)]?\s+)?", re.IGNORECASE)
-"""A section's number, with a word before it, and what may stand before a title."""
+"""A section's number, with a word before it, and other text that may precede a title."""
 
 _WORD = re.compile(r"\w+")
 _INDEX = frozenset(("index", "índice", "indice", "register", "sachregister", "stichwortverzeichnis"))
-"""One of these is in the heading of an index."""
+"""Words in the heading of an index."""
 
 _CONTENTS = frozenset(
     ("contents", "toc", "topics", "inhalt", "inhaltsverzeichnis", "sommaire", "matières", "contenido", "sommario")
 )
-"""One of these is in the heading of nested lists of links that are contents by nothing else."""
+"""Words in the heading of nested lists of links that are not otherwise recognized as contents."""
 
 _BOOK_LINE = re.compile(
     r"(?:\W|\b(?:previous|prev|next|up|contents|table of contents|index|home|top|back|forward|first|last)\b)+", re.IGNORECASE
 )
 _FOREIGN = re.compile(r"[a-z][a-z\d+.-]*:|//", re.IGNORECASE)
-"""How an address begins that is not of this site."""
+"""The beginning of an address outside of this site."""
 
 Size = tuple[int, int]
-"""How many parts and how many blocks a page has so far."""
+"""The number of parts and of blocks in a page so far."""
 
 
 @dataclass(slots=True)
 class LinkedText:
-    """A list with all inside it, or a paragraph: how deep it is, its size of the page where it begins and ends, its links,
-    each a target and pieces of text, its pieces of text, all and those outside of links, the terms that it defines, and
-    whether it stands below the heading of an index or of contents."""
+    """A list with everything in it, or a paragraph.
+
+    It has its depth, the page's size at its beginning and end, its links, each a target and pieces of text, all its
+    pieces of text and those outside of links, the terms it defines, and whether it is below the heading of an index or
+    of contents.
+    """
 
     depth: int
     is_list: bool
@@ -69,11 +72,12 @@ class LinkedText:
 
     @property
     def text(self) -> str:
-        """All of its text."""
+        """Return all of its text."""
         return "".join(self.pieces)
 
     def reason(self, titles: Mapping[str, int]) -> str:
-        """Why it is not part of the page's text, "" if it is; ``titles`` counts those of the page, without numbers."""
+        """Return why it is not part of the page's text, "" if it is; ``titles`` counts the page's titles, without
+        numbers."""
         if not self.links or self.has_heading:
             return ""
         if not self.is_list and len(_WORD.findall(self.text)) > 1 and _BOOK_LINE.fullmatch(self.text):
@@ -96,22 +100,22 @@ class LinkedText:
 
 
 class LinkedTexts:
-    """Collects the lists and paragraphs of a page that hold links, and its titles.
+    """Collects a page's lists and paragraphs with links, and its titles.
 
-    ``start``, ``data`` and ``end`` are called for what the page shows, with how many elements are open around an element and
-    the size of the page so far.
+    ``start``, ``data`` and ``end`` are called for visible content, with the number of open elements around an element
+    and the size of the page so far.
     """
 
     def __init__(self) -> None:
         self._texts: list[LinkedText] = []
         self._open: LinkedText | None = None
         self._titles: Counter[str] = Counter()
-        self._heading: set[str] = set()  # the words of the last one
+        self._heading: set[str] = set()  # the words of the last heading
         self._title: tuple[int, list[str]] | None = None  # the depth of an open element that may repeat a link, and its text
         self._links = self._cells = 0  # open ones
 
     def start(self, tag: str, attributes: Mapping[str, str], depth: int, size: Size) -> None:
-        """An element starts."""
+        """Handle the start of an element."""
         self._cells += tag in _CELLS
         if self._open is None and not self._cells and tag in _UNITS:
             of = [not self._heading.isdisjoint(words) for words in (_INDEX, _CONTENTS)]
@@ -131,7 +135,7 @@ class LinkedTexts:
             self.data(" ")
 
     def data(self, text: str) -> None:
-        """Text of the page."""
+        """Handle text of the page."""
         if self._title:
             self._title[1].append(text)
         if self._open:
@@ -139,8 +143,8 @@ class LinkedTexts:
             (self._open.links[-1][1] if self._links and self._open.links else self._open.unlinked).append(text)
 
     def end(self, tag: str, depth: int, size: Size) -> None:
-        """An element ends."""
-        self._cells = max(0, self._cells - (tag in _CELLS))  # one that began in a page's header was not seen to start
+        """Handle the end of an element."""
+        self._cells = max(0, self._cells - (tag in _CELLS))  # the start of a cell inside a page's header was not seen
         self._links = max(0, self._links - (tag == "a"))
         if tag in rules.BLOCKS:
             self.data(" ")
@@ -160,19 +164,19 @@ class LinkedTexts:
             self._open = None
 
     def left_out(self, keep: Collection[str]) -> list[tuple[LinkedText, str]]:
-        """What is no text, the last first, with the reason, but for reasons to ``keep``."""
+        """Return what is not text, the last first, with the reason, except for reasons to ``keep``."""
         del self._titles[""]
         reasons = ((text, text.reason(self._titles)) for text in reversed(self._texts))
         return [(text, reason) for text, reason in reasons if reason and reason not in keep and text.first < text.last]
 
 
 def _title(text: str) -> str:
-    """A title as titles are compared: its words, without its number."""
+    """Normalise a title for comparison: its words, without its number."""
     return " ".join(_WORD.findall(text[match.end() if (match := _LEADING.match(text)) else 0 :].casefold()))
 
 
 def _are_sections(matches: Sequence[re.Match[str]]) -> bool:
-    """Whether dotted numbers go on as those of sections do, unlike those of releases and standards."""
+    """Return whether dotted numbers continue like those of sections, unlike those of releases and standards."""
     dotted = [match["number"].split(".") for match in matches if "." in match["number"]]
     numbers = [[int(part) if part.isdigit() else ord(part) for part in parts] for parts in dotted]
     following = [_follows(*pair) for pair in pairwise([[], *numbers])]
@@ -180,6 +184,6 @@ def _are_sections(matches: Sequence[re.Match[str]]) -> bool:
 
 
 def _follows(before: Sequence[int], number: Sequence[int]) -> bool:
-    """Whether a section is the first of its chapter, or the next after one as deep or deeper."""
+    """Return whether a section is the first of its chapter, or the next after one at the same or a deeper level."""
     last = len(number) - 1
     return number[last] == 1 or (last < len(before) and [*number] == [*before[:last], before[last] + 1])

@@ -9,7 +9,7 @@ from oreqa.corpus.builder import count_words
 from oreqa.corpus.formats.table_rows import MAX_NAME, TableRows
 
 _MAX_COLUMNS, _ALL_ROWS = 100, 65_534
-"""The most columns that a cell is taken to span, and the rows of one that spans all that follow."""
+"""The most columns that a cell may span, and the rows of one that spans all that follow."""
 
 _NO_WIDTH = dict.fromkeys(map(ord, "\xad\u200b\ufeff\u2060"))
 """Invisible characters, such as soft hyphens, which mark where a word may be broken."""
@@ -91,7 +91,7 @@ class Table:
     span: tuple[int, int] = (1, 1)  # the columns and rows of the open cell
     place: str = ""
     is_detached: bool = False  # whether the open cell's blocks are separate from the row
-    above: dict[int, SpannedCell] = field(default_factory=dict)  # cells that reach into the next row, by their columns
+    above: dict[int, SpannedCell] = field(default_factory=dict)  # cells that span into the next row, by column
 
     def open_cell(self, attributes: Mapping[str, str]) -> None:
         """Begin a cell, which may span columns and rows."""
@@ -99,13 +99,13 @@ class Table:
         self.cell, self.span = [], (min(max(columns, 1), _MAX_COLUMNS), rows or _ALL_ROWS)
 
     def close_cell(self) -> None:
-        """End the open cell; a long text stands in the first of its rows alone."""
+        """End the open cell; a long text is only in the first of its rows."""
         text = " ".join(self.cell or ())
         self.cells.append(SpannedCell(text, self.span[0], self.span[1] if len(text) <= MAX_NAME else 1))
         self.cell = None
 
     def add_row(self) -> None:
-        """Add the row, if there is one, with the cells that reach into it."""
+        """Add the row, if there is one, with the cells that span into it."""
         if not self.cells:
             return
         below: dict[int, SpannedCell] = {}

@@ -1,4 +1,4 @@
-"""Web pages: a page's visible text in page order, without navigation. Words left out are counted."""
+"""Web pages: a page's visible text in page order, without navigation. Omitted words are counted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KEEP = ((), ("contents", "index"), ("contents", "index", "header", "footer", "n
 """Kinds of navigation to read, tried in turn until the page has any text."""
 
 _ROUNDS = 4
-"""Most passes over a page to find elements that look like navigation but hold text."""
+"""Most passes over a page to find elements that look like navigation but contain text."""
 
 ElementKey = tuple[str, str, str]
 """An element's tag, class and id."""
@@ -63,12 +63,12 @@ def _parse(page: str, reader: PageReader) -> None:
 
 
 def element_key(tag: str, attributes: Mapping[str, str]) -> ElementKey:
-    """Return the key that tells apart the kinds of elements of a page."""
+    """Return the key that distinguishes kinds of elements in a page."""
     return tag, attributes.get("class", ""), attributes.get("id", "")
 
 
 class SkippedElement:
-    """Collects the text of an element at ``depth`` that is left out for a ``reason``."""
+    """Collects the text of an element at ``depth`` that is omitted for a ``reason``."""
 
     def __init__(self, depth: int, reason: str, key: ElementKey) -> None:
         self.depth, self.reason, self.key = depth, reason, key
@@ -107,15 +107,16 @@ class SkippedElement:
 
     @property
     def is_text(self) -> bool:
-        """Whether the element holds so much text outside links that it should not have been left out, or is text itself."""
+        """Return whether the element has so much text outside links that it should not have been omitted, or is text
+        itself."""
         return rules.is_text(self.reason, "".join(self._unlinked)) or rules.is_linked_text(self.key[1], self.text)
 
 
 class PageReader:
     """Reads one page. The parser calls ``start``, ``end``, ``data`` and ``close``; ``end_page`` then finishes the page.
 
-    ``base``, ``heading`` and ``notes`` are as for ``Blocks``. Elements that would be left out are read if the reason is in
-    ``keep``, or if their key is in ``trusted``. ``misjudged`` collects the keys of those that were left out but hold text.
+    ``base``, ``heading`` and ``notes`` are as for ``Blocks``. Elements that would be omitted are read if the reason is in
+    ``keep``, or if their key is in ``trusted``. ``misjudged`` collects the keys of omitted elements that contain text.
     """
 
     def __init__(
@@ -133,12 +134,12 @@ class PageReader:
 
     @property
     def title(self) -> str:
-        """The page's title, or its first heading of level 1."""
+        """Return the page's title, or its first level 1 heading."""
         return self._blocks.title
 
     @property
     def has_text(self) -> bool:
-        """Whether the page has any block besides headings."""
+        """Return whether the page has any block besides headings."""
         return self._blocks.count > 0
 
     def add_to(self, builder: TextBuilder) -> None:
@@ -167,12 +168,12 @@ class PageReader:
                 if tag in rules.BLOCKS:
                     self._blocks.end_block()
                 elif tag in ("a", "span"):
-                    self._blocks.note_anchor(tag, attributes)  # a heading's permalink may hold the heading's anchor
+                    self._blocks.note_anchor(tag, attributes)  # a heading's permalink may contain the heading's anchor
                 self._skipped = SkippedElement(len(self._open), reason, element_key(tag, attributes))
             else:
                 self._start(tag, attributes)
         if self._sectioning and rules.is_main(tag, attributes):
-            self._sectioning = [len(self._open)]  # what holds the main part is layout: its footer is the page's
+            self._sectioning = [len(self._open)]  # the parent of the main part is layout: its footer is the page's
         elif tag in rules.SECTIONING:
             self._sectioning.append(len(self._open))
 

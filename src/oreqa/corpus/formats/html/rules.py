@@ -27,7 +27,7 @@ INSIDE_WORDS = _names(
     " msup mrow mtext nobr output q rb rt rtc ruby s samp semantics slot small span strike strong sub sup time"
     " tt u var wbr"
 )
-"""Elements that may stand within a word; others separate words."""
+"""Elements that may be inside a word; others separate words."""
 
 LINKS = frozenset(("a", "option", "button"))
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
@@ -97,7 +97,7 @@ _PAGE_LEVEL = {
 """Classes, ids and tags that are the page's header or footer, unless they are within its text."""
 
 CAPTIONS = frozenset(("admonition-title", "title", "caption", "toc-caption"))
-"""Classes of a paragraph that is the caption of the next."""
+"""Classes of a paragraph that is the caption of the next block."""
 
 _HIDING = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
 PLAIN_WORDS = 150
@@ -121,8 +121,8 @@ _BOOK_RELATIONS = frozenset(("next", "prev", "previous", "up", "start", "first",
 def skip_reason(tag: str, attributes: Mapping[str, str], page_level: bool) -> str:
     """Return why an element is not part of the page's text, "" if it is.
 
-    ``page_level`` says that it is not within an article, section or cell. A "header" may hold the page's title: its text
-    from the first heading on is the page's.
+    ``page_level`` says that it is not within an article, section or cell. A "header" may contain the page's title: its text
+    from the first heading on belongs to the page.
     """
     reason = _TAGS.get(tag, "")
     if not attributes:
@@ -170,9 +170,9 @@ def is_text(reason: str, unlinked: str) -> bool:
 
 
 def is_linked_text(names: str, text: str) -> bool:
-    """Return whether a permalink, by the ``names`` of its class, holds the text that it leads to.
+    """Return whether a permalink, by the ``names`` of its class, contains the text that it leads to.
 
-    Manual pages have the names of options in such links, and some sites their headings.
+    Manual pages put the names of options in such links, and some sites their headings.
     """
     return not _PERMALINKS.isdisjoint(names.lower().split()) and not _PERMALINK_MARK.fullmatch(text)
 
@@ -221,7 +221,7 @@ def heading_level(tag: str, attributes: Mapping[str, str]) -> int:
 
 
 def is_layout(attributes: Mapping[str, str]) -> bool:
-    """Return whether a table only lays out what it holds."""
+    """Return whether a table is only used for layout."""
     roles, classes = ("presentation", "none"), ("memname", "mlabels", "fieldtable")
     return attributes.get("role") in roles or attributes.get("class") in classes
 

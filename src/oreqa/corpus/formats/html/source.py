@@ -1,4 +1,4 @@
-"""Decode a web page, and count its words independently of the parser."""
+"""Decodes a web page, and counts its words independently of the parser."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _INSIDE_WORDS = re.compile(
 _PICTURE = re.compile(r"<img\b[^<>]*>", re.I)
 _ALTERNATIVE = re.compile(r"""\salt\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.I)
 _MARK = re.compile(r"<a\b[^<>]*>\s*<sup\b|<sup\b[^<>]*>(?=\s*(?:<a\b|[+−-]?\d+[.,/]\d))", re.I)
-"""The start of a footnote's mark, or of a raised fraction: neither is part of the word before it."""
+"""The start of a footnote mark, or of a raised fraction: neither is part of the word before it."""
 
 
 def decode_page(data: bytes) -> str:
@@ -87,7 +87,7 @@ def _with_end_tag(match: re.Match[str]) -> str:
 
 
 def visible_words(page: str) -> int:
-    """Count a page's words and those that stand for its pictures, without tags, comments, styles, scripts and templates.
+    """Count a page's words and its pictures' alternative texts, without tags, comments, styles, scripts and templates.
 
     Hidden elements and navigation count.
     """
@@ -96,7 +96,7 @@ def visible_words(page: str) -> int:
 
 
 def _alternative(picture: re.Match[str]) -> str:
-    """The text that stands for a picture, set off from the words around it; its tag if it has none."""
+    """Return a picture's alternative text, separated from the words around it; its tag if it has none."""
     text = _ALTERNATIVE.search(picture[0])
     return f" {text[1] or text[2] or text[3] or ''} " if text else picture[0]
 

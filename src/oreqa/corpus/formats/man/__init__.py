@@ -1,1 +1,1 @@
-"""Manual pages, written for roff with the macros of man or of mdoc."""
+"""Manual pages, written for roff with the macros of man or mdoc."""

@@ -1,4 +1,4 @@
-"""The macros of mdoc, in which the manual pages of BSD systems and others are written."""
+"""The macros of mdoc, used by the manual pages of BSD systems and others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PLAIN = frozenset(
      "Li", "Lk", "Ms", "Mt", "Nm", "No", "Ns", "Nx", "Oc", "Oo", "Op", "Ox", "Pa", "Pc", "Pf", "Po", "Pq", "Qc", "Ql", "Qo",
      "Qq", "Rv", "Sc", "Sm", "So", "Sq", "St", "Sx", "Sy", "Tn", "Ux", "Va", "Vt", "Xc", "Xo", "Xr")
 )  # fmt: skip
-"""Macros that may stand within a line."""
+"""Macros that may occur within a line."""
 
 _QUOTES = {
     "Op": "[]",
@@ -56,7 +56,7 @@ class Mdoc:
         self._name = ""
         self._lists: list[str] = []  # the tags of the items of open lists
         self._is_code = False
-        self._extended = ""  # a term that goes on over several lines
+        self._extended = ""  # a term that continues over several lines
         self._is_extended = False
 
     def add(self, name: str, rest: str) -> None:
@@ -146,7 +146,7 @@ class Mdoc:
             self._parts.append(f"<li>{escape(term.strip(), quote=False)} ")
 
     def _rendered(self, words: Sequence[str]) -> str:
-        """The text of macros and their arguments on one line."""
+        """Return the text of macros and their arguments on one line."""
         line = _Line(words, self._strings, self._name)
         text = line.text()
         self._name = line.name
@@ -154,15 +154,15 @@ class Mdoc:
 
 
 class _Line:
-    """Joins the words of one line, whose macros quote them or set marks before them."""
+    """Joins the words of one line, applying macros that quote them or put marks before them."""
 
     def __init__(self, words: Sequence[str], strings: Strings, name: str) -> None:
         self.name = name
         self._words, self._strings = words, strings
         self._next = 0
         self._pieces: list[str] = []
-        self._closing: list[str] = []  # of the quotes that last up to the end of the line
-        self._glue = False  # whether no space stands before the next word
+        self._closing: list[str] = []  # of the quotes that last until the end of the line
+        self._glue = False  # whether the next word follows without a space
 
     def text(self) -> str:
         """Return the line's text."""
@@ -189,7 +189,7 @@ class _Line:
         self._glue = text in _NO_SPACE_BEHIND
 
     def _macro(self, name: str) -> bool:
-        """Add what a macro itself stands for. Returns True if nothing behind it is text."""
+        """Add the text that a macro itself stands for. Returns True if nothing after it is text."""
         if name == "Ns":
             self._glue = True
         elif name == "Ap":
@@ -215,7 +215,7 @@ class _Line:
         return name in _SENTENCES or name == "Sm"
 
     def _named(self, name: str) -> None:
-        """Add the text of a macro for names; some have a text of their own where none is given."""
+        """Add the text of a macro for names; some have a default text."""
         is_alone = (
             self._next == len(self._words)
             or self._words[self._next] in _PLAIN
@@ -244,7 +244,7 @@ class _Line:
         self._glue = False
 
     def _take(self) -> str:
-        """The next word."""
+        """Return the next word."""
         self._next += 1
         return self._strings.text(self._words[self._next - 1]) if self._next <= len(self._words) else ""
 

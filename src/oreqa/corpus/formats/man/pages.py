@@ -1,4 +1,4 @@
-"""Manual pages to documents: the requests of roff and the macros of man; those of mdoc stand in their own file."""
+"""Converts manual pages to documents: roff requests and man macros; those of mdoc are in their own file."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ _FONTS = {
 
 
 def is_man_page(head: bytes) -> bool:
-    """Whether a file that begins with ``head`` is written for roff: it names its page."""
+    """Return whether a file that begins with ``head`` is written for roff: it names its page."""
     return head.lstrip()[:1] in (b".", b"'") and bool(_IS_PAGE.search(head[: limits.HEAD_BYTES]))
 
 
 def read_man(data: bytes, path: Path) -> Document:
-    """Read a manual page. Its title is its name and section. Other files that it includes are not read.
+    """Read a manual page. Its title is its name and section. Included files are not read.
 
     Raises DocumentError if it is not one.
     """
@@ -58,7 +58,7 @@ def read_man(data: bytes, path: Path) -> Document:
 
 
 class _Man:
-    """The markup of a web page for a manual page."""
+    """The web page markup for a manual page."""
 
     def __init__(self) -> None:
         self.title = ""
@@ -66,14 +66,14 @@ class _Man:
         self._parts: list[str] = []
         self._text: list[str] = []  # the lines of the open block
         self._term = False  # whether the next line is a term
-        self._in_list: list[bool] = [False]  # whether a list is open, a level of indentation each
+        self._in_list: list[bool] = [False]  # whether a list is open, for each level of indentation
         self._is_code = False
         self._table: list[str] | None = None  # the lines of an open table
         self._equation = False
         self._mdoc: Mdoc | None = None
 
     def markup(self) -> str:
-        """All of the page, once its last line was added."""
+        """Return the whole page, once its last line was added."""
         self._end_block()
         if self._table:
             self._parts += table(self._table, self.strings)
@@ -140,7 +140,7 @@ class _Man:
             self._begin_term(name, texts)
         elif name == "RS":
             text = "".join(self._text)
-            if not self._is_code and 0 < len(text.strip()) <= _MAX_TERM:  # a paragraph before what explains it
+            if not self._is_code and 0 < len(text.strip()) <= _MAX_TERM:  # a paragraph before its explanation
                 self._text.clear()
                 self._parts.append(f"<dl><dt>{text.strip()}{_SAID}")
                 self._in_list.append(True)
@@ -183,7 +183,7 @@ class _Man:
             self._parts.append("<li>")
         else:
             term = escape(term, quote=False)
-            if self._parts[-1].startswith("<dt>"):  # nothing is said of the name before: both are names of one thing
+            if self._parts[-1].startswith("<dt>"):  # the previous name has no explanation: both name one thing
                 term = f"{self._parts.pop().removeprefix('<dt>').removesuffix(_SAID)}<br>{term}"
             self._parts.append(f"<dt>{term}{_SAID}")
 

@@ -1,4 +1,4 @@
-"""The lines of a file for roff: its escapes, arguments, strings, conditions and definitions of macros."""
+"""Processes the lines of a roff file: escapes, arguments, strings, conditions and macro definitions."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ _ARGUMENT = re.compile(r'"((?:[^"]|"")*)(?:"|$)|((?:\\ |\S)+)')
 _CONDITION = re.compile(r"(!?)(?:([a-z])(?=\s|\\|$|\.|')|'([^']*)'([^']*)'|(\S+))\s*(.*)", re.DOTALL)
 _MOST_LINES = 2_000_000
 _LONGEST_REST = 20_000
-"""What is read behind a condition, which may be the next one: more would take quadratic time."""
+"""Characters read after a condition, which may be another condition: more would take quadratic time."""
 
 
 class Strings(dict[str, str]):
-    """The strings that a page defines, and those of every page."""
+    """The strings that a page defines, and the predefined ones."""
 
     def __init__(self) -> None:
         super().__init__(lq="“", rq="”", Tm="™", R="®", Aq="'", **{"-": "-", "C+": "C++", 'L"': '"', 'R"': '"'})
 
     def text(self, line: str, depth: int = 3) -> str:
-        """A line without escapes."""
+        """Return a line without escapes."""
         return _ESCAPE.sub(lambda match: self._character(match, depth), line).rstrip("\\") if "\\" in line else line
 
     def _character(self, match: re.Match[str], depth: int) -> str:
@@ -76,7 +76,7 @@ def _special(name: str) -> str:
 
 
 def arguments(line: str) -> list[str]:
-    """The arguments of a request, without quotes."""
+    """Return the arguments of a request, without quotes."""
     return [
         match[2] if match[1] is None else match[1].replace('""', '"')
         for match in _ARGUMENT.finditer(re.sub(r'\\["#].*', "", line))
@@ -89,7 +89,7 @@ def logical_lines(source: str, strings: Strings) -> Iterator[tuple[str, str]]:
     pending.reverse()
     skipping = ""  # the request that ends a definition
     otherwise = False  # whether the last condition was false
-    levels: list[bool] = []  # of open braces: whether they are read
+    levels: list[bool] = []  # for each open brace, whether its content is read
     for _ in range(_MOST_LINES):
         if not pending:
             return
@@ -116,7 +116,7 @@ def logical_lines(source: str, strings: Strings) -> Iterator[tuple[str, str]]:
                 otherwise = not is_true
             rest = rest.strip()
             if rest.startswith("\\{"):
-                levels.append(is_true)  # all around it are read
+                levels.append(is_true)  # all enclosing conditions are true
                 rest = rest[2:].lstrip("\\").strip()
             if is_true and rest:
                 pending.append(rest[:_LONGEST_REST])
@@ -140,7 +140,7 @@ def logical_lines(source: str, strings: Strings) -> Iterator[tuple[str, str]]:
 
 
 def _request(line: str) -> tuple[str | None, str]:
-    """The name of a request and what stands behind it; None for a line of text, "" for a comment."""
+    """Return a request's name and the rest of its line; None for a line of text, "" for a comment."""
     if line[:1] not in (".", "'") or line == "'":
         return ("", "") if line.startswith('\\"') else (None, line)
     match = re.match(r"[.']\s*([^\s\\]*)\s*(.*)", line, re.DOTALL)

@@ -1,4 +1,4 @@
-"""Tables of manual pages, as tbl reads them."""
+"""Tables in manual pages, as read by tbl."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _FONT = re.compile(r"^\.(?:B|I|BR|BI|RB|IR|RI|SM)\s+")
 
 
 def table(lines: Sequence[str], strings: Strings) -> list[str]:
-    """The markup of a table from the lines between its first and last request.
+    """Return the markup of a table from the lines between its first and last request.
 
-    Options end in a semicolon, formats of columns in a full stop; the rest are rows, whose cells may be blocks of text, and
+    Options end in a semicolon, column formats in a full stop; then follow rows, whose cells may be blocks of text, and
     further formats, each after a request of its own.
     """
     rest = list(lines)

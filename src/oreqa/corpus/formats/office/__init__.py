@@ -1,1 +1,1 @@
-"""Word, PowerPoint, Excel and OpenDocument files: XML in archives, as e-books are."""
+"""Word, PowerPoint, Excel and OpenDocument files: XML in archives, like e-books."""

@@ -1,6 +1,6 @@
 """Word documents.
 
-Parsed from the XML itself, because the libraries for Word files leave out text boxes, notes and tracked changes.
+Parsed from the XML itself, because the libraries for Word files drop text boxes, notes and tracked changes.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from oreqa.corpus.formats.table_rows import TableRows, looks_like_header
 
 _BLOCKS = ("p", "tbl")
 _LAYOUT_CELL = 300
-"""A one-row table with a cell longer than this, in characters, is used for layout: its cells are read one by one."""
+"""A one-row table with a longer cell, in characters, is used for layout: its cells are read one by one."""
 
 
 @packed_reader
 def read_docx(data: bytes, path: Path) -> Document:
     """Read a Word document: paragraphs, lists, tables, text boxes and notes in order, with its headings as sections.
 
-    Headers and footers are read once, in a last section; those that repeat the text or hold page numbers are left out, as
-    are comments, deletions, what is struck out, and tables of contents.
+    Headers and footers are read once, in a last section; those that repeat the text or contain page numbers are omitted, as
+    are comments, deletions, struck-out text, and tables of contents.
     """
     return _WordReader(open_archive(data), TextBuilder(path)).read()
 
@@ -82,7 +82,7 @@ class _WordReader:
         paragraphs = below(body, "p")
         levels = [(role.level, p) for p in paragraphs if (role := self._styles.role(p)).level in (0, 1)]
         tops = [p for level, p in levels if level == 1]
-        # The only level 1 heading is the title of a document that has no other.
+        # The only level 1 heading is the title if the document has no other.
         self._top = tops[0] if len(tops) == 1 and not self._title and not any(level == 0 for level, _ in levels) else None
         self._add_blocks(body)
         for root in self._all_parts("comments"):
@@ -193,7 +193,7 @@ def _children(root: Any | None) -> Iterator[Any]:
 
 
 def _unwrapped(parent: Any, names: tuple[str, ...]) -> Iterator[Any]:
-    """Yield the elements of these names, out of content controls, insertions and alternatives."""
+    """Yield the elements with these names, unwrapping content controls, insertions and alternatives."""
     for part in parent:
         name = local(part)
         if name in names:
@@ -206,6 +206,6 @@ def _unwrapped(parent: Any, names: tuple[str, ...]) -> Iterator[Any]:
 
 
 def _has_header(table: Any) -> bool:
-    """Whether the first row of a table is repeated on every page, as a header is."""
+    """Return whether the first row of a table is repeated on every page, like a header."""
     row = next(iter(_unwrapped(table, ("tr",))), ())
     return any(local(part) == "tblHeader" for properties in row if local(properties) == "trPr" for part in properties)

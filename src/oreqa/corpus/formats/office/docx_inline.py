@@ -42,8 +42,8 @@ class _Field:
 class DocxInline:
     """Reads the content of paragraphs. Keeps track of open fields, which can span paragraphs.
 
-    ``relations`` are those of the main part, ``notes`` the elements of notes by their kind and identifier,
-    ``strikes`` tells what is struck out. Words left out, such as page numbers and placeholders, are counted in ``builder``.
+    ``relations`` are those of the main part, ``notes`` the note elements by kind and identifier, ``strikes`` detects
+    struck-out text. Omitted words, such as page numbers and placeholders, are counted in ``builder``.
     """
 
     def __init__(
@@ -151,7 +151,7 @@ class DocxInline:
         return boxes
 
     def _is_placeholder(self, control: Any) -> bool:
-        """Return whether a content control holds only its prompt to fill it in, and count that as left out."""
+        """Return whether a content control contains only its placeholder prompt, and count that as omitted."""
         if child(child(control, "sdtPr"), "showingPlcHdr") is None:
             return False
         self._builder.leave_out("placeholders", all_text(control))

@@ -27,15 +27,15 @@ from oreqa.errors import DocumentError
 
 _NUMBER_FORMATS = {"1": "decimal", "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 _MOST_REPEATED = 1000
-"""Most columns that one repeated cell fills: files repeat the last one up to column 16,384."""
+"""Most columns that one repeated cell fills: files repeat the last cell up to column 16,384."""
 
 
 @packed_reader
 def read_odf(data: bytes, path: Path) -> Document:
     """Read an .odt, .ods or .odp file, with its headings, sheets or slides as sections.
 
-    Comments, deletions, tables of contents and descriptions of pictures are left out. Headers and footers are read once, in
-    a last section, unless they repeat the text or hold page numbers.
+    Comments, deletions, tables of contents and descriptions of pictures are omitted. Headers and footers are read once, in
+    a last section, unless they repeat the text or contain page numbers.
     """
     archive = open_archive(data)
     if b"encryption-data" in (
@@ -226,7 +226,7 @@ class _OdfReader:
 
 
 def _rows(table: Any) -> Iterator[Any]:
-    """Yield the rows of a table, in groups or not, without those of nested tables."""
+    """Yield the rows of a table, grouped or not, without those of nested tables."""
     for part in table:
         if local(part) == "table-row":
             yield part
@@ -235,7 +235,7 @@ def _rows(table: Any) -> Iterator[Any]:
 
 
 def _strikes_out(properties: Any | None) -> bool:
-    """Whether the properties of a style strike text out: by the style of the line, or its kind."""
+    """Return whether a style's properties strike text out: by the line's style, or its kind."""
     if properties is None:
         return False
     lines = (attribute(properties, f"text-line-through-{name}") for name in ("style", "type"))

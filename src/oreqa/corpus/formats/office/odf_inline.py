@@ -1,4 +1,4 @@
-"""The inline content of an OpenDocument paragraph: text, notes, text boxes, and the elements that are left out."""
+"""The inline content of an OpenDocument paragraph: text, notes, text boxes, and omitted elements."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _LEFT_OUT = {
 
 
 class OdfInline:
-    """Reads the content of paragraphs. Words left out, such as comments, are counted in ``builder``.
+    """Reads the content of paragraphs. Omitted words, such as comments, are counted in ``builder``.
 
-    ``struck_out`` holds the families and names of the styles that strike text out.
+    ``struck_out`` has the families and names of the styles that strike text out.
     """
 
     def __init__(self, builder: TextBuilder, struck_out: Set[tuple[str, str]] = frozenset()) -> None:
@@ -43,7 +43,7 @@ class OdfInline:
         return content
 
     def _add(self, part: Any, family: str, content: ParagraphContent) -> None:
-        """Collect the content of a paragraph or a part of it, whose style is of this ``family``."""
+        """Collect the content of a paragraph or a part of it, whose style belongs to this ``family``."""
         if (family, attribute(part, "style-name")) in self._struck_out:
             struck_out = ParagraphContent()
             self._collect(part, struck_out)
@@ -65,7 +65,7 @@ class OdfInline:
         return " ".join(" ".join(texts).split())
 
     def leaves_out(self, part: Any) -> bool:
-        """Return whether an element is left out of the text, and count its words if it has any."""
+        """Return whether an element is omitted from the text, and count its words if it has any."""
         name = local(part)
         if name == "title" and ":text:" in part.tag:  # a field that shows the document's title
             return False
@@ -94,7 +94,7 @@ class OdfInline:
 
 
 def source_text(root: Any) -> str:
-    """Return all text below an element, including what is left out of paragraphs."""
+    """Return all text below an element, including what paragraphs omit."""
     pieces: list[str] = []
 
     def walk(element: Any) -> None:

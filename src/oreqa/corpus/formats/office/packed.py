@@ -29,13 +29,13 @@ _SUFFIXES = {
     "ppt/presentation.xml": ".pptx",
     "xl/workbook.xml": ".xlsx",
 }
-"""Extensions by what tells them: the type that an archive states, or a part that it holds."""
+"""Extensions by the type that an archive declares, or by a part that it contains."""
 
 T = TypeVar("T")
 
 
 def packed_reader(read: Callable[[bytes, Path], T]) -> Callable[[bytes, Path], T]:
-    """Wrap ``read`` so that it raises whatever zipfile, lxml and other libraries raise as DocumentError."""
+    """Wrap ``read`` to turn the errors of zipfile, lxml and other libraries into DocumentErrors."""
 
     @wraps(read)
     def read_file(data: bytes, path: Path) -> T:
@@ -54,12 +54,12 @@ def packed_reader(read: Callable[[bytes, Path], T]) -> Callable[[bytes, Path], T
 
 
 def _real_suffix(data: bytes) -> str:
-    """Return the extension that fits an archive's content, "" if that is not known."""
+    """Return the extension that fits an archive's content, "" if unknown."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             kind = archive.read("mimetype")[:80].decode("ascii").strip() if "mimetype" in archive.namelist() else ""
             return _SUFFIXES.get(kind) or next((_SUFFIXES[name] for name in archive.namelist() if name in _SUFFIXES), "")
-    except Exception:  # whatever zipfile raises on a damaged file
+    except Exception:  # zipfile may raise anything on a damaged file
         return ""
 
 
@@ -98,7 +98,7 @@ def parse_part(archive: zipfile.ZipFile, name: str, *, recover: bool = False) ->
 
 
 def optional_part(archive: zipfile.ZipFile, name: str) -> Any | None:
-    """Parse a part that the text does not depend on. Returns None if it is missing or damaged."""
+    """Parse a part that the text does not depend on; return None if it is missing or damaged."""
     from lxml import etree
 
     try:
@@ -153,7 +153,7 @@ def below(element: Any, name: str) -> Iterator[Any]:
 
 
 def alternative_of(choices: Any) -> Any | None:
-    """Return the first of several alternatives that has text."""
+    """Return the first alternative that has text."""
     return next((choice for choice in choices if any(local(part) == "t" for part in choice.iter())), None)
 
 
@@ -166,14 +166,14 @@ def drawn_strike(run: Any) -> bool:
 def all_text(root: Any, struck_out: list[str] | None = None) -> str:
     """Return all text of a part of an Office file, with one of each set of alternatives, and without deletions.
 
-    With a list ``struck_out``, what is struck out in shapes, tables and diagrams goes there, a run an item.
+    Struck-out runs in shapes, tables and diagrams are appended to the list ``struck_out``, if passed.
     """
     pieces: list[str] = []
 
     def walk(element: Any) -> None:
         for part in element:
             name = local(part)
-            if name == "t" and not len(part):  # in diagrams, an element of the same name holds paragraphs
+            if name == "t" and not len(part):  # in diagrams, an element with the same name contains paragraphs
                 pieces.append(part.text or "")
             elif name == "AlternateContent":
                 alternative = alternative_of(part)

@@ -1,6 +1,6 @@
 """PowerPoint presentations.
 
-Parsed from the XML itself, because the library for these files leaves out diagrams and alternate content.
+Parsed from the XML itself, because the library for these files drops diagrams and alternate content.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _REPEATED = ("ftr", "hdr")
 def read_pptx(data: bytes, path: Path) -> Document:
     """Read a presentation: a section per slide under its title, with tables, diagrams and notes.
 
-    Slide numbers, dates and what is struck out are left out, and so are footers after their first occurrence.
+    Slide numbers, dates and struck-out text are omitted, and so are footers after their first occurrence.
     """
     archive = open_archive(data)
     deck = _Deck(archive, TextBuilder(path))
@@ -122,7 +122,7 @@ class _Deck:
         return "\n".join(text for paragraph in below(shape, "p") if (text := tidy(self._text(paragraph))))
 
     def _text(self, part: Any) -> str:
-        """Return the text of a part, without what is struck out, which is counted as left out."""
+        """Return the text of a part without struck-out text, which is counted as omitted."""
         struck_out: list[str] = []
         text = all_text(part, struck_out)
         for words in struck_out:
@@ -131,7 +131,7 @@ class _Deck:
 
 
 def _shapes(parent: Any) -> Iterator[Any]:
-    """Yield shapes with text, tables and diagrams in reading order, out of their groups."""
+    """Yield shapes with text, tables and diagrams in reading order, ungrouped."""
     for part in parent:
         name = local(part)
         if name in ("sp", "cxnSp", "graphicFrame"):
@@ -145,7 +145,7 @@ def _shapes(parent: Any) -> Iterator[Any]:
 
 
 def _placeholder(shape: Any) -> str:
-    """Return what a placeholder is for; "" for other shapes."""
+    """Return a placeholder's purpose; "" for other shapes."""
     for properties in shape:
         placeholder = child(child(properties, "nvPr"), "ph")
         if placeholder is not None:

@@ -1,4 +1,4 @@
-"""Turn the rows of a sheet into blocks that name their columns, for Excel and OpenDocument spreadsheets."""
+"""Turns the rows of a sheet into blocks that name their columns, for Excel and OpenDocument spreadsheets."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from oreqa.corpus.formats.table_rows import MAX_NAME
 from oreqa.text.rows import CELL_GAP, row_text
 
 _MAX_COLUMNS = 100
-"""The most columns that a text is repeated in."""
+"""The most columns in which a merged text is repeated."""
 
 
 @dataclass(frozen=True, slots=True)
 class SheetCell:
     """A cell's displayed text; ``words`` says that it is text, not a number or date.
 
-    ``struck_out`` is the text in it that is struck out, which is not in ``text``.
+    ``struck_out`` is the cell's struck-out text, which is not in ``text``.
     """
 
     text: str
@@ -30,7 +30,7 @@ class SheetCell:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Cells that are merged, numbered from 1; the first of them holds their text."""
+    """Merged cells, numbered from 1; the first of them has their text."""
 
     top: int
     left: int
@@ -41,8 +41,8 @@ class Region:
 class Sheet:
     """Adds a sheet's rows to a document, each as a block with its place, such as "sheet Prices, row 4".
 
-    The first row of a table is its header if it holds only short, distinct texts. A single cell at the start of the sheet,
-    or after an empty row, is a caption; another table with its header may follow.
+    The first row of a table is its header if it has only short, distinct texts. A single cell at the start of the sheet, or
+    after an empty row, is a caption; another table with its header may follow.
     """
 
     def __init__(self, builder: TextBuilder, name: str) -> None:
@@ -55,20 +55,20 @@ class Sheet:
         self._read = 0
         self._struck_out = 0
         self._regions: dict[tuple[int, int], Region] = {}  # by their first cells
-        self._open: list[tuple[Region, str]] = []  # regions that the rows so far began, with their texts
+        self._open: list[tuple[Region, str]] = []  # regions begun by the rows so far, with their texts
         builder.add_heading(1, name, added=True)
 
     def merge(self, regions: Iterable[Region]) -> None:
-        """Say, before any row, which cells are merged: their text stands in each row and, under names, in each column."""
+        """Set the merged cells, before any row: their text is repeated in each row and, under names, in each column."""
         self._regions = {(region.top, region.left): region for region in regions}
 
     def add_row(self, number: int, cells: Sequence[tuple[int, SheetCell]]) -> None:
-        """Add the next row, its number from 1, and its cells with their columns in order; empty ones may be missing."""
+        """Add the next row: its number from 1, and its cells with their columns in order; empty ones may be missing."""
         filled = [(column, cell) for column, cell in cells if cell.text]
         self._struck_out += sum(count_words(cell.struck_out) for _, cell in cells)
         if not filled:
             if any(cell.struck_out for _, cell in cells):
-                self._last = number  # the row is no gap between two tables
+                self._last = number  # the row does not separate two tables
             return
         gap = self._last + 1 < number or not self._last
         self._last = number
@@ -88,7 +88,7 @@ class Sheet:
             self._block(number, CELL_GAP.join(cell.text for _, cell in filled))
 
     def _with_merged(self, number: int, filled: list[tuple[int, SheetCell]]) -> list[tuple[int, SheetCell]]:
-        """A row's cells with those that it shares with others; a cell that is a row by itself is not repeated."""
+        """Return a row's cells including merged ones; a cell that fills a row by itself is not repeated."""
         self._open = [(region, text) for region, text in self._open if region.bottom >= number]
         begun = [
             (self._regions[number, column], cell.text)

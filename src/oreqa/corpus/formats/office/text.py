@@ -1,4 +1,4 @@
-"""Paragraphs, headers and footers, and titles of slides, as Word, OpenDocument and PowerPoint files share them."""
+"""Parts shared by Word, OpenDocument and PowerPoint files: paragraphs, headers and footers, and slide titles."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from oreqa.corpus.builder import TextBuilder, count_words
 from oreqa.corpus.formats.office.packed import tidy
 
 HEADERS_AND_FOOTERS = "headers and footers"
-"""The reason for which headers, footers, page numbers and slide numbers are left out."""
+"""The reason given for omitting headers, footers, page numbers and slide numbers."""
 
 STRUCK_OUT = "struck-out text"
-"""The reason for which text that is struck out is left out, as in web pages."""
+"""The reason given for omitting struck-out text, as in web pages."""
 
 
 @dataclass
@@ -26,7 +26,7 @@ class ParagraphContent:
     has_page_number: bool = False
 
     def take_struck_out(self, other: ParagraphContent, builder: TextBuilder) -> None:
-        """Add what is struck out: its notes and boxes, but its text is left out."""
+        """Add struck-out content: its notes and boxes, but not its text."""
         builder.leave_out(STRUCK_OUT, other.text())
         self.notes += other.notes
         self.boxes += other.boxes
@@ -40,8 +40,8 @@ class ParagraphContent:
 def add_headers(builder: TextBuilder, lines: Iterable[tuple[str, bool]], seen: set[str], title: str) -> None:
     """Add headers and footers as a last section, without page numbers, the document's ``title`` and repeated text.
 
-    ``lines`` are their texts, each with whether it has a page number. ``seen`` holds the document's texts, case-folded, and
-    takes those that are added.
+    ``lines`` are their texts, each with whether it has a page number. ``seen`` has the document's texts, case-folded, and
+    is extended by those added.
     """
     new = []
     for text, has_page_number in lines:

@@ -1,4 +1,4 @@
-"""Read the styles and the numbering of a Word document: headings, what is struck out, list items and their marks."""
+"""Reads the styles and the numbering of a Word document: headings, struck-out text, list items and their marks."""
 
 from __future__ import annotations
 
@@ -122,7 +122,8 @@ class Strikes:
         )
         single, double = _switch(direct, "strike"), _switch(direct, "dstrike")
         if single is None:
-            # A strike of both styles is none: it toggles (ECMA-376, part 1, section 17.7.3); a double strike does not.
+            # A strike set by both styles cancels out: it toggles (ECMA-376, part 1, section 17.7.3); a double strike does
+            # not.
             single = self._of_style("strike", *styles[0]) != self._of_style("strike", *styles[1])
         if double is None:
             double = any(self._of_style("dstrike", *style) for style in styles)
@@ -134,7 +135,7 @@ class Strikes:
         return self._switches[name, kind, key]
 
     def _of_chain(self, name: str, kind: str, key: str) -> bool:
-        """Return what the nearest style says that says anything, from a style to those that it is based on."""
+        """Return the value set by the nearest style, from a style to those that it is based on."""
         for _ in range(_LONGEST_CHAIN):
             style = self._styles.get((kind, key))
             switch = _switch(child(style, "rPr"), name)

@@ -30,7 +30,7 @@ from oreqa.errors import DocumentError
 
 _MERGED = re.compile(rb"""<(?:\w+:)?mergeCell\b[^<>]*?\bref=["']([A-Z]{1,3}[0-9]{1,7}:[A-Z]{1,3}[0-9]{1,7})["']""")
 _CHUNK_BYTES, _TAG_BYTES = 1 << 20, 64
-"""What is read of a sheet at once, and more than the part of a tag that may stand at its end."""
+"""Bytes of a sheet read at a time, and more than the longest part of a tag that may be at their end."""
 
 _NO_RESULT = "formulas without a result"
 
@@ -39,8 +39,8 @@ _NO_RESULT = "formulas without a result"
 def read_xlsx(data: bytes, path: Path) -> Document:
     """Read a workbook: a section per visible sheet, with its rows as blocks that name their columns.
 
-    What the fonts of cells, or of parts of their texts, strike out is left out.
-    A damaged sheet is reported as MISSING. Raises DocumentError if no sheet can be read.
+    Text struck out by the fonts of cells, or of parts of their texts, is omitted. A damaged sheet is reported as MISSING.
+    Raises DocumentError if no sheet can be read.
     """
     archive = open_archive(data)
     if b"http://purl.oclc.org/ooxml/" in archive.read(_main_part(archive))[:2000]:
@@ -50,7 +50,7 @@ def read_xlsx(data: bytes, path: Path) -> Document:
     read = 0
     errors: list[Exception] = []
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # openpyxl warns about styles that it does not know
+        warnings.simplefilter("ignore")  # openpyxl warns about unknown styles
         book = _Book(data)
         for name, part in book.sheets():
             sheet = Sheet(builder, name)
@@ -77,7 +77,7 @@ def read_xlsx(data: bytes, path: Path) -> Document:
 
 @packed_reader
 def first_sheet(data: bytes, path: Path) -> list[tuple[int, list[str]]]:
-    """The rows of a workbook's first visible sheet with their numbers, and what each cell shows. Raises DocumentError."""
+    """Return the rows of a workbook's first visible sheet: their numbers and displayed cells. Raises DocumentError."""
     open_archive(data)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -139,9 +139,9 @@ class _Book:
                     yield cells
 
     def shown(self, cell: Any) -> SheetCell:
-        """Return what a cell shows, without what its font, or the fonts of parts of its text, strike out."""
+        """Return what a cell displays, without text struck out by its font or the fonts of parts of its text."""
         is_out = cell._style_id in self._struck_out
-        if isinstance(cell.value, list):  # a text in several fonts; parts without one have that of the cell
+        if isinstance(cell.value, list):  # a text in several fonts; parts without one use the cell's
             parts = [(str(part), part.font.strike if hasattr(part, "font") else is_out) for part in cell.value]
             text = "".join(text for text, part_is_out in parts if not part_is_out)
             struck_out = " ".join(text for text, part_is_out in parts if part_is_out)
@@ -169,7 +169,7 @@ def _main_part(archive: zipfile.ZipFile) -> str:
 
 
 def _merged(archive: zipfile.ZipFile, name: str) -> Iterator[Region]:
-    """Yield the regions of a sheet whose cells are merged, which stand behind its rows."""
+    """Yield the merged regions of a sheet, which are stored after its rows."""
     from openpyxl.utils.cell import range_boundaries
 
     with archive.open(name) as part:
@@ -211,7 +211,7 @@ class _SourceWords:
             for _, cell in etree.iterparse(part, tag="{*}c", resolve_entities=False, no_network=True):
                 text = "".join(piece.text or "" for piece in cell if local(piece) == "v")
                 kind = cell.get("t")
-                # a result that is an empty string has the type "str"
+                # an empty string result has the type "str"
                 formulas += not text and kind != "str" and any(local(piece) == "f" for piece in cell)
                 if kind == "s" and text.strip().isdigit() and int(text) < len(self._shared):
                     total += self._shared[int(text)]

@@ -1,4 +1,4 @@
-"""Find the rectangles on a PDF's pages in which a stretch of its text stands."""
+"""Finds the rectangles of a text range on a PDF's pages."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from oreqa.corpus.formats.pdf.stretches import Stretch
 from oreqa.errors import DocumentError
 
 _GRID = 1_000_000
-"""PDFium gives whole pixels: the page is this many of them wide and high."""
+"""PDFium returns whole pixels: the page is this many of them wide and high."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextBox:
-    """A rectangle on a page, which counts from 1, as fractions of the page as it is shown, from its upper left corner."""
+    """A rectangle on a page, counted from 1, as fractions of the displayed page, from its upper left corner."""
 
     page: int
     left: float
@@ -35,11 +35,11 @@ class TextBox:
 
 
 def find_boxes(path: Path | IO[bytes], layout: bytes, start: int, text: str) -> list[TextBox]:
-    """Return the rectangles, one a line, of ``text``, which stands at the character ``start`` of a PDF's document.
+    """Return the rectangles, one per line, of ``text``, which starts at the character ``start`` of a PDF's document.
 
-    Only its pages are read, by the ``layout`` that the document has. Text without a place of its own has none: that of
-    scanned pages, the names of columns that rows of tables repeat. Raises DocumentError if the file or the layout cannot be
-    read, or if other text stands there.
+    Only its pages are read, according to the document's ``layout``. Text without a position of its own has no rectangles:
+    scanned pages, and column names repeated in table rows. Raises DocumentError if the file or the layout cannot be read, or
+    if the text there differs.
     """
     stretches = stretches_between(layout, start, start + len(text))
     if not stretches:
@@ -81,7 +81,7 @@ def _boxes_of_page(pdf: pdfium.PdfDocument, number: int, stretches: Sequence[tup
 
 
 def _rectangle(page: pdfium.PdfPage, boxes: Sequence[Box]) -> Box:
-    """The rectangle around boxes of the file as left, top, right and bottom of the page as it is shown."""
+    """Return the rectangle around boxes of the file as left, top, right and bottom of the displayed page."""
     left, bottom, right, top = zip(*boxes, strict=True)
     corners = [_shown(page, min(left), min(bottom)), _shown(page, max(right), max(top))]
     (x0, x1), (y0, y1) = (sorted(min(1.0, max(0.0, at)) for at in side) for side in zip(*corners, strict=True))
@@ -89,7 +89,7 @@ def _rectangle(page: pdfium.PdfPage, boxes: Sequence[Box]) -> Box:
 
 
 def _shown(page: pdfium.PdfPage, x: float, y: float) -> tuple[float, float]:
-    """Where a point of the file is on the page as it is shown: rotated, and cropped."""
+    """Return where a point of the file is on the displayed page: rotated, and cropped."""
     across, down = ctypes.c_int(), ctypes.c_int()
     pdfium_c.FPDF_PageToDevice(page.raw, 0, 0, _GRID, _GRID, 0, x, y, across, down)
     return across.value / _GRID, down.value / _GRID

@@ -1,4 +1,4 @@
-"""Read the characters of a PDF's page: their code points, cleaned, and their boxes."""
+"""Reads the characters of a PDF's page: their code points, cleaned, and their boxes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Box = tuple[float, float, float, float]
 HYPHEN = 0x02
 """PDFium's code for a hyphen at the end of a line that breaks a word."""
 _HYPHEN_OF_TEXT = 0xFFFE
-"""The same in the text of a whole page."""
+"""The same code in the text of a whole page."""
 
 _LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
 _BULLETS = {0xF0B7, 0xF0A7, 0xF0A8, 0xF076, 0xF0D8, 0xF0FC}
@@ -29,7 +29,7 @@ _COMBINING = dict(
         strict=True,
     )
 )
-"""Accents that stand alone, with those that combine."""
+"""Standalone accents, with their combining forms."""
 ACCENTS = "".join(map(chr, _COMBINING))
 _BELOW = {0x0327, 0x0328}
 _DOTLESS = {0x131: "i", 0x237: "j"}
@@ -53,9 +53,9 @@ def clean_character(code: int) -> str:
 
 
 def read_characters(shown: Shown, text: pdfium.PdfTextPage) -> tuple[list[int], list[Box]]:
-    """Return the code points and boxes of the page's characters, by PDFium's index; 0 stands for one to leave out.
+    """Return the code points and boxes of the page's characters, by PDFium's index; 0 means one to omit.
 
-    Letters whose accents are drawn apart are composed with them. The boxes are those of the page as displayed.
+    Letters with separately drawn accents are composed. Boxes are those of the displayed page.
     """
     codes, boxes = _raw_characters(text)
     if shown.is_moved:
@@ -122,7 +122,7 @@ def _raw_characters(text: pdfium.PdfTextPage) -> tuple[list[int], list[Box]]:
 
 
 def _codes(text: pdfium.PdfTextPage, count: int) -> list[int]:
-    """Return the code points of a page's characters: all at once if none is without one, which is ten times as fast."""
+    """Return the code points of a page's characters: all at once if each has one, which is ten times as fast."""
     buffer = (ctypes.c_ushort * (count + 1))()
     if count and pdfium_c.FPDFText_GetText(text.raw, 0, count, buffer) == count + 1:
         return [HYPHEN if code == _HYPHEN_OF_TEXT else code for code in buffer[:count]]
@@ -131,7 +131,7 @@ def _codes(text: pdfium.PdfTextPage, count: int) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """How a page is displayed: how far it is rotated, its lower left corner in the file, and its size as displayed."""
+    """How a page is displayed: its rotation, its lower left corner in the file, and its displayed size."""
 
     rotation: int
     left: float
@@ -146,15 +146,15 @@ class Shown:
 
     @property
     def is_moved(self) -> bool:
-        """Whether boxes of the file are at other places on the page as displayed."""
+        """Return whether boxes of the file have other positions on the displayed page."""
         return bool(self.rotation or self.left or self.bottom)
 
     def holds(self, left: float, bottom: float, right: float, top: float) -> bool:
-        """Return whether some of a box is on the page."""
+        """Return whether a box is at least partly on the page."""
         return right >= 0 and top >= 0 and left <= self.width and bottom <= self.height
 
     def turn(self, box: Box) -> Box:
-        """Move a box of the file to where it is on the page as displayed."""
+        """Move a box of the file to its position on the displayed page."""
         left, bottom, right, top = box[0] - self.left, box[1] - self.bottom, box[2] - self.left, box[3] - self.bottom
         if self.rotation == 0:
             return left, bottom, right, top

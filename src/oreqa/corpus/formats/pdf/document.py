@@ -37,7 +37,7 @@ _OBJECTS = 1000
 
 @dataclass(slots=True)
 class _Pages:
-    """A PDF's content, by page: lines, word counts, if there are pictures, heights, and rules if tables may be there."""
+    """A PDF's content, by page: lines, word counts, whether it has pictures, heights, and rules if tables are likely."""
 
     lines: list[list[Line]] = field(default_factory=list)
     words: list[int] = field(default_factory=list)
@@ -45,7 +45,7 @@ class _Pages:
     heights: list[float] = field(default_factory=list)
     rules: list[Sequence[Rule]] = field(default_factory=list)
     scanned: set[int] = field(default_factory=set)
-    """The pages whose lines were recognized in their pictures."""
+    """The pages whose lines were recognized in pictures."""
 
 
 def read_pdf(data: bytes, path: Path, before_page: Callable[[], None] = lambda: None) -> Document:
@@ -94,7 +94,7 @@ def read_pdf(data: bytes, path: Path, before_page: Callable[[], None] = lambda: 
 
 
 def open_pdf(data: bytes | Path | IO[bytes]) -> pdfium.PdfDocument:
-    """Open a PDF, a file or its bytes. Raises DocumentError if it is encrypted with a password or is not a PDF."""
+    """Open a PDF from a file or its bytes. Raises DocumentError if it is encrypted with a password or is not a PDF."""
     try:
         pdf = pdfium.PdfDocument(data)
     except pdfium.PdfiumError as error:
@@ -124,7 +124,7 @@ def _read_pages(pdf: pdfium.PdfDocument, before_page: Callable[[], None]) -> _Pa
             lines = [line for line, _ in page_lines(page, text, number)]
             if may_have_tables(lines):
                 rules = read_rules(page)
-            # PDFium's own text of the page; neither its hyphens at ends of lines nor accents part words
+            # PDFium's own text of the page; neither its hyphens at line ends nor accents separate words
             words = count_words(_DRAWN_APART.sub("", text.get_text_bounded().replace("\x02", "")))
             pictures = bool(words) or _shows_pictures(page)
             if pictures and not words and is_installed():
@@ -153,7 +153,7 @@ def _shows_pictures(page: pdfium.PdfPage) -> bool:
 
 
 def _leave_out(pages: Sequence[Sequence[Line]], heights: Sequence[float]) -> dict[tuple[int, int], str]:
-    """Return the lines to leave out, each with the reason."""
+    """Return the lines to omit, each with the reason."""
     reasons = dict.fromkeys(find_heads(pages, heights), RUNNING_HEADS)
     for page in pages:
         keys, reason = find_contents([line for line in page if (line.page, line.number) not in reasons], len(pages))
@@ -162,7 +162,7 @@ def _leave_out(pages: Sequence[Sequence[Line]], heights: Sequence[float]) -> dic
 
 
 def _clear_mono(pages: Sequence[Sequence[Line]]) -> None:
-    """Mark no line as monospaced if most of the text is: then it is not code."""
+    """Unmark all lines as monospaced if most of the text is: then it is not code."""
     letters = sum(len(line.text) for page in pages for line in page)
     if 2 * sum(len(line.text) for page in pages for line in page if line.mono) > letters:
         for page in pages:
@@ -201,7 +201,7 @@ def _build(
 
 
 def _by_table(lines: Sequence[Line], tables: Mapping[LineKey, PageTable]) -> Iterator[tuple[PageTable | None, list[Line]]]:
-    """Yield the lines of each table, and those between tables. A table that a heading parts comes once."""
+    """Yield the lines of each table, and those between tables. A table divided by a heading comes once."""
     for _, group in groupby(lines, key=lambda line: id(tables.get((line.page, line.number)))):
         members = list(group)
         yield tables.get((members[0].page, members[0].number)), members

@@ -1,4 +1,4 @@
-"""Find the lines of a PDF's pages that are not its text: running heads and feet, tables of contents, indexes."""
+"""Finds the lines of a PDF's pages that are not text: running heads and feet, tables of contents, indexes."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _RowKey = tuple[str, int]
 """A row's text and its height on the page, rounded."""
 
 _AROUND = " -–—[]()|"
-"""What stands around page numbers."""
+"""Characters around page numbers."""
 _LONGEST_NUMBER = 30
 _DEPTH = 8
 """Most rows at each end of a page that can be running heads."""
 _ZONE = 0.2
-"""Share of a page's height, at each end, in which running heads stand."""
+"""Share of a page's height, at each end, that may contain running heads."""
 _REPEATS = 3
 """Pages on which a running head must occur."""
 _FEW = 10
@@ -49,7 +49,7 @@ _CONTENTS_TITLE = re.compile(r"(?:table of )?contents|inhalt(?:sverzeichnis)?|ta
 
 @dataclass(slots=True)
 class _Repeats:
-    """Counts what repeats at the tops of a document's pages, or at their bottoms."""
+    """Counts what repeats at the tops, or the bottoms, of a document's pages."""
 
     pages: int
     large: float
@@ -99,7 +99,7 @@ class _Repeats:
 def is_page_number(text: str, page: int, pages: int) -> bool:
     """Return whether a line is the number of the page at the index ``page``: "3", "- 3 -", "3/12", "Page 3", "Page 3 of 12".
 
-    With a word such as "Page", the number may be another, as in a part of a longer document.
+    With a word such as "Page", the number may differ, as in a part of a longer document.
     """
     match = _PAGE_NUMBER.fullmatch(text.strip(_AROUND)) if len(text) <= _LONGEST_NUMBER else None
     if match is None:
@@ -158,7 +158,7 @@ def _heights(row: Sequence[Line]) -> tuple[int, int]:
 
 
 def _shifts(row: Sequence[Line]) -> set[tuple[int, int]]:
-    """Return how far the numbers that a row's lines start and end with are from the page's index, with the height."""
+    """Return the differences of the numbers at the start and end of a row's lines from the page's index, with the height."""
     words = {word for line in row for word in (line.text.split(" ", 1)[0], line.text.rsplit(" ", 1)[-1])}
     height = round(row[0].base)
     numbers = {int(word) for word in words if word.isascii() and word.isdigit() and len(word) <= 4}
@@ -166,7 +166,7 @@ def _shifts(row: Sequence[Line]) -> set[tuple[int, int]]:
 
 
 def _is_repeated(page: int, numbers: Sequence[int], needed: int) -> bool:
-    """Return whether there are at least ``needed`` pages, and the one before or after ``page`` among them is near it."""
+    """Return whether there are at least ``needed`` pages, with the one before or after ``page`` near it."""
     at = bisect_left(numbers, page)
     return len(numbers) >= needed and any(
         0 <= i < len(numbers) and abs(numbers[i] - page) <= _NEAR for i in (at - 1, at + 1)
@@ -177,7 +177,7 @@ def find_contents(lines: Sequence[Line], pages: int) -> tuple[set[LineKey], str]
     """Find the lines of a table of contents or an index on one page, given without its running heads.
 
     Returns the lines and CONTENTS or INDEX, or "". Numbers too large for a file of ``pages`` pages, such as years and
-    prices, are not taken for page numbers.
+    prices, are not page numbers.
     """
     last_page = 2 * pages + _SLACK
     entries = [

@@ -1,4 +1,4 @@
-"""Find the headings of a PDF: the entries of its outline, matched to lines, or else its numbered headings."""
+"""Finds the headings of a PDF: the entries of its outline, matched to lines, or else its numbered headings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TALLER = 1.1
 _MOST_LINES = 3
 """Most lines of a heading."""
 _MOST_SEARCHED = 400
-"""Most lines of a page that are searched for a title."""
+"""Most lines of a page searched for a title."""
 _LONGEST = 120
 _LONGEST_PREFIX = 40
 """Longest number of a title, such as "Chapter 3", with white space."""
@@ -47,7 +47,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Bookmark:
-    """An entry of a PDF's outline; ``top`` is the height on the page that it leads to, in points."""
+    """An entry of a PDF's outline; ``top`` is the height of its target on the page, in points."""
 
     level: int
     title: str
@@ -95,7 +95,7 @@ def outline_headings(outline: Sequence[Bookmark], pages: Sequence[Sequence[Line]
 
 
 def _find(mark: Bookmark, lines: Sequence[Line], first: int) -> tuple[int, int]:
-    """Find a title: the index of its first line and how many it has, or the line that it leads to and 0."""
+    """Find a title: the index of its first line and its number of lines, or the line at its target and 0."""
     title = _letters(mark.title)
     unnumbered = _letters(_PREFIX.sub("", mark.title, count=1))
     matches = []

@@ -1,8 +1,8 @@
-"""A PDF's layout, packed: which part of which line of which page each stretch of the document's text is.
+"""A PDF's packed layout: for each stretch of the document's text, its page, line and part of the line.
 
-A list of blocks, then the blocks, of which only those that are wanted are unpacked. A block holds five columns of numbers,
-one row a stretch: how far behind the last stretch it starts, how many pages and lines later it stands, where it begins in
-its line, and its length. Numbers are zigzagged varints, seven bits a byte, the lowest first; blocks are compressed.
+It is a list of blocks, then the blocks, of which only the needed ones are unpacked. A block has five columns of numbers,
+one row per stretch: its start relative to the last stretch, how many pages and lines later it is, its offset in the line,
+and its length. Numbers are zigzagged varints, seven bits per byte, lowest first; blocks are compressed.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from oreqa.errors import DocumentError
 
 _COUNT = struct.Struct("<I")
 _BLOCK = struct.Struct("<II")
-"""The character where a block's first stretch starts, and the block's bytes."""
+"""The character at which a block's first stretch starts, and the block's size in bytes."""
 _ROWS = 1000
-"""Stretches of a block: some 20 pages."""
+"""Stretches per block: some 20 pages."""
 
 
 def pack_layout(stretches: Sequence[Stretch]) -> bytes:
-    """Pack stretches, which are in the order of the text; nothing gives nothing."""
+    """Pack stretches, given in text order; no stretches give no bytes."""
     if not stretches:
         return b""
     groups = [stretches[at : at + _ROWS] for at in range(0, len(stretches), _ROWS)]
@@ -34,7 +34,7 @@ def pack_layout(stretches: Sequence[Stretch]) -> bytes:
 
 
 def stretches_between(layout: bytes, start: int, end: int) -> list[Stretch]:
-    """Return the parts of a packed layout's stretches that hold the characters ``start`` to ``end`` of the text, in order.
+    """Return the parts of a packed layout's stretches with the characters ``start`` to ``end`` of the text, in order.
 
     Raises DocumentError if the layout is damaged.
     """
@@ -66,7 +66,7 @@ def _packed(stretches: Sequence[Stretch]) -> bytes:
 
 
 def _unpacked(data: bytes, start: int) -> Iterable[Stretch]:
-    """The stretches of a block, the first of which starts at ``start``. Raises ValueError if they are damaged."""
+    """Return the stretches of a block, the first one starting at ``start``. Raises ValueError if they are damaged."""
     numbers = _numbers(data)
     columns = [numbers[at : at + len(numbers) // 5] for at in range(0, len(numbers), max(1, len(numbers) // 5))]
     page = line = 0

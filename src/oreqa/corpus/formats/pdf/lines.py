@@ -1,4 +1,4 @@
-"""Read the lines of a PDF's page: their text, cleaned, and their position on the page."""
+"""Reads the lines of a PDF's page: their text, cleaned, and their position on the page."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _MONO = re.compile(rb"mono|nimbusmon|courier|cmtt|sltt|sftt|typewriter|consol|fi
 _FIXED_PITCH, _FORCE_BOLD = 1, 1 << 18
 """Font flags (ISO 32000, table 121)."""
 _SYMBOL = re.compile(r"(?:^|\W)\w{1,3}\Z")
-"""A symbol at the end of a line, which can have an index; after a longer word, small letters are a footnote's mark."""
+"""A symbol at the end of a line, which can have an index; after a longer word, small letters are a footnote mark."""
 _NO_GAP = 0.2
 """Widest gap between a symbol and its index, as a share of the font size."""
 _BREAKS = {0x0A, 0x0D, HYPHEN}
 _WIDE_GAP = 1.5
 """A gap wider than this multiple of the font size separates columns."""
 _CELL_GAP = 0.7
-"""A gap wider than this multiple of the font size may separate cells of a table, if it is there in other lines too."""
+"""A gap wider than this multiple of the font size may separate table cells, if other lines have it too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +71,11 @@ class Line:
     margin: float = 0.0
     """The right edge of its column."""
     edge: float = 0.0
-    """The left edge of most lines of its column."""
+    """The left edge of most lines in its column."""
     pitch: float = 0.0
     """The distance between baselines in its column."""
     start: int = 0
-    """The place of its first character in its line of the page, of which it may be a cell."""
+    """The index of its first character in its line of the page, if it is a cell of the line."""
 
     @property
     def gapped(self) -> bool:
@@ -241,7 +241,7 @@ def _font(text: pdfium.PdfTextPage, places: list[int]) -> tuple[bool, bool]:
 
 
 def _same_row(a: Line, b: Line) -> bool:
-    """Return whether ``b`` continues the row of ``a``, as the parts of a formula and table cells do."""
+    """Return whether ``b`` continues the row of ``a``, like parts of a formula and table cells."""
     if a.hyphen or b.left < max(a.right - 2 * a.size, (a.left + a.right) / 2):
         return False
     overlap = min(a.top, b.top) - max(a.bottom, b.bottom)
@@ -277,5 +277,5 @@ def _merge(text: pdfium.PdfTextPage, a: tuple[Line, list[int]], b: tuple[Line, l
 
 
 def _is_raised(a: Line, b: Line) -> bool:
-    """Return whether the line ``a`` is an exponent or a footnote's mark beside the line ``b``."""
+    """Return whether the line ``a`` is an exponent or a footnote mark beside the line ``b``."""
     return a.size < SMALLER * b.size and a.base > b.base + HIGHER * b.size

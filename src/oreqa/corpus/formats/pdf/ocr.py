@@ -1,4 +1,4 @@
-"""Scanned pages and pictures: their lines, recognized by RapidOCR (PP-OCR's models), which the ``ocr`` extra brings."""
+"""Scanned pages and pictures: their lines, recognized by RapidOCR (PP-OCR's models), from the ``ocr`` extra."""
 
 from __future__ import annotations
 
@@ -24,34 +24,34 @@ if TYPE_CHECKING:
     Picture = npt.NDArray[Any]
 
 PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".bmp")
-"""Pictures that can be read. They are only where they are named themselves: a folder's are seldom texts."""
+"""Supported pictures. They are read only if named explicitly: those in a folder are seldom texts."""
 
 INSTALL = "scans need the ocr extra: pip install 'oreqa[ocr]'"
 
 _DPI, _POINTS = 200, 72
 _LETTERS = 0.8
-"""The size of the letters by the height of a line's box."""
+"""The size of letters relative to the height of a line's box."""
 _LIKE = 0.25
-"""How far, as a share, the height of a line may be from that of most lines and yet be of their size."""
+"""How far a line's height may differ from that of most lines, as a share, to count as the same size."""
 _CERTAIN = 0.5
-"""The lowest score of a line that is read."""
+"""The lowest score at which a line is read."""
 
 _UPRIGHT = 0.85
-"""The score that most of the longest lines have if they are read upright; 0.5 to 0.75 is usual for lines upside down."""
+"""The median score of the longest lines if they are upright; 0.5 to 0.75 is usual for lines upside down."""
 _JUDGED = 9
-"""How many of the longest lines say how a page lies."""
+"""How many of the longest lines decide a page's orientation."""
 
 
 def is_installed() -> bool:
-    """Whether scans can be read."""
+    """Return whether scans can be read."""
     return find_spec("rapidocr") is not None
 
 
 def recognize_lines(page: pdfium.PdfPage, number: int, before_page: Callable[[], None]) -> tuple[list[Line], float]:
-    """The lines of the picture of page ``number``, from 0, from top to bottom, and the picture's height in points.
+    """Return the lines in the picture of page ``number``, from 0, from top to bottom, and its height in points.
 
-    A page that lies on its side or upside down is turned before. Lines then lie on the page as it was turned.
-    ``before_page`` is called first: a page takes seconds and gigabytes.
+    A page on its side or upside down is rotated first, and line positions refer to the rotated page. ``before_page`` is
+    called first: a page takes seconds and gigabytes.
     """
     before_page()
     scale = _DPI / _POINTS
@@ -75,8 +75,8 @@ def recognize_lines(page: pdfium.PdfPage, number: int, before_page: Callable[[],
 
 
 def _upright(picture: Picture) -> tuple[Picture, Any]:
-    """A picture, turned so that its text is upright, and what is recognized in it."""
-    import numpy as np  # here, since a child that reads no scan does without it
+    """Rotate a picture so that its text is upright; return it with its recognized text."""
+    import numpy as np  # here, since a child that reads no scan does not need it
 
     recognized = _recognize(picture)
     if not recognized.txts:
@@ -97,12 +97,12 @@ def _upright(picture: Picture) -> tuple[Picture, Any]:
 
 
 def _recognize(picture: Picture) -> Any:
-    # Without the engine's own judgement of which lines are upside down, which is often wrong about long ones.
+    # Without the engine's own classifier of upside-down lines, which is often wrong about long ones.
     return _engine()(picture, use_det=True, use_cls=False, use_rec=True, text_score=_CERTAIN / 10)
 
 
 def _judged(recognized: Any) -> tuple[bool, float]:
-    """Whether most of the longest lines are higher than wide, and the median of their scores."""
+    """Return whether most of the longest lines are higher than wide, and the median of their scores."""
     sizes = (map(float, box.max(axis=0) - box.min(axis=0)) for box in recognized.boxes)
     lines = [(*size, score) for size, score in zip(sizes, recognized.scores, strict=True)]
     longest = sorted(lines, key=lambda line: -max(line[:2]))[:_JUDGED]
@@ -122,8 +122,10 @@ def _engine() -> Any:
 def read_picture(
     data: bytes, path: Path, read_pdf: Callable[[bytes, Path], Document], before_page: Callable[[], None] = lambda: None
 ) -> Document:
-    """Read a picture as ``read_pdf`` reads a PDF of it; each of its frames is a page. ``before_page`` is called before it is
-    opened. Raises DocumentError if it is damaged, or too large."""
+    """Read a picture like ``read_pdf`` reads a PDF of it; each of its frames is a page.
+
+    ``before_page`` is called before it is opened. Raises DocumentError if it is damaged, or too large.
+    """
     from PIL import Image, ImageOps, ImageSequence
 
     if not is_installed():

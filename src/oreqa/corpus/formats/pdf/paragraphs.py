@@ -1,4 +1,4 @@
-"""Group the lines of a PDF into paragraphs, and join them to text."""
+"""Groups the lines of a PDF into paragraphs, and joins them into text."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ class Block:
 
 
 def measure(lines: Sequence[Line]) -> None:
-    """Set the margin, edge and pitch of each line of a page from its column, the run of lines below each other."""
+    """Set the margin, edge and pitch of each line of a page from its column, the run of consecutive lines below each
+    other."""
     column: list[Line] = []
     left = right = 0.0
     for line in [*lines, None]:
@@ -150,7 +151,7 @@ _CONJUNCTIONS = {"and", "or", "to", "und", "oder", "bzw", "et", "ou"}
 
 
 def join(lines: Sequence[Line], words: Counter[str]) -> tuple[str, list[tuple[int, Line, int]]]:
-    """Join a paragraph's lines. Returns its text, and each line with its offset and its number of characters there."""
+    """Join a paragraph's lines; return its text, and each line with its offset and number of characters in it."""
     pieces: list[str] = []
     starts: list[tuple[int, Line, int]] = []
     length = 0
@@ -171,7 +172,7 @@ def join(lines: Sequence[Line], words: Counter[str]) -> tuple[str, list[tuple[in
 
 
 def _is_whole(left: str, right: str, soft: bool, words: Counter[str], text: str) -> bool:
-    """Return whether two parts of a word, hyphenated at the end of a line, are one word without the hyphen.
+    """Return whether two parts of a word hyphenated at a line end form one word without the hyphen.
 
     ``words`` counts the document's own words.
     """

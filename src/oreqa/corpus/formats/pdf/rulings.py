@@ -14,10 +14,10 @@ from oreqa.corpus.formats.pdf.characters import Shown
 _MOST_OBJECTS = 20_000
 """Most objects of a page that are examined."""
 _THIN = 2.5
-"""Most height of a rule, in points."""
+"""Greatest height of a rule, in points."""
 _SHORTEST = 12.0
 _TOUCH = 2.0
-"""Pieces of one rule are not farther apart than this, nor at heights that differ by more than half of it."""
+"""Pieces of one rule are at most this far apart, and their heights differ by at most half of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Rule:
 
 
 def read_rules(page: pdfium.PdfPage) -> list[Rule]:
-    """Return a page's horizontal rules, from the top down; the pieces of one, as of a grid's cells, are joined."""
+    """Return a page's horizontal rules, from the top down, joining pieces such as those of a grid's cells."""
     shown = Shown.of(page)
     bounds = [ctypes.c_float() for _ in range(4)]
     pieces: list[Rule] = []
@@ -50,7 +50,7 @@ def read_rules(page: pdfium.PdfPage) -> list[Rule]:
 
 
 def _is_drawn(path: pdfium_c.FPDF_PAGEOBJECT) -> bool:
-    """Return whether a path's outline is drawn; of others, such as coloured backgrounds, the edges are no rules."""
+    """Return whether a path's outline is drawn; the edges of others, such as coloured backgrounds, are not rules."""
     fill, stroke = ctypes.c_int(), ctypes.c_int()
     return bool(pdfium_c.FPDFPath_GetDrawMode(path, fill, stroke)) and bool(stroke.value)
 

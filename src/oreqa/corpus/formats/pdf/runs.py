@@ -1,4 +1,4 @@
-"""Runs of lines of a PDF's page whose parts stand in columns."""
+"""Runs of lines of a PDF's page whose parts are aligned in columns."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from oreqa.corpus.formats.pdf.lines import Line, Part
 _GUTTER = 0.5
 """Least width of the gap between two columns, as a share of the font size."""
 _STEP = 3.0
-"""Most distance between the lines of a table, as a multiple of the font size."""
+"""Greatest distance between the lines of a table, as a multiple of the font size."""
 ON_ROW = 0.3
 """Lines whose heights differ by less than this share of the font size are in one row."""
 CAPTION = re.compile(r"(?:tab(?:le|elle|leau|la|ela|ella|el)?|figure|fig|abbildung|abb|listing)\.?\s?\d", re.I)
 
 _SEEN = 2
-"""A gutter that stands between parts of so many lines is one: a line across it ends the run."""
+"""A gutter between parts of this many lines is confirmed: a line across it ends the run."""
 
 Gutter = tuple[float, float, int]
 """The edges of a gap that all lines of a run leave free, and how many of them have parts on both sides of it."""
@@ -42,7 +42,7 @@ class LineRun:
     rules: tuple[float, ...] = ()
 
     def narrow(self, line: Line) -> bool:
-        """Take a line into account, if it leaves the gutters free. Returns whether it does."""
+        """Take a line into account if it leaves the gutters free. Returns whether it does."""
         left, right = min(self.left, line.left), max(self.right, line.right)
         gutters = common(self.gutters, line)
         left_free = inner(gutters, left, right)
@@ -56,14 +56,14 @@ class LineRun:
         return True
 
     def goes_on(self, line: Line, above: Line) -> bool:
-        """Return whether a line stands in the run's columns, below a line that may not."""
+        """Return whether a line fits the run's columns, even below a line that does not."""
         if len(line.parts) < 2 or not _follows(line, above, above.base, above.base):
             return False
         return replace(self).narrow(line)
 
 
 def grow(lines: Sequence[Line], first: int, end: int | None = None, *, bridge: bool = True) -> LineRun:
-    """Return the longest run from a line on, up to ``end``. With ``bridge``, single lines across its gutters are in it."""
+    """Return the longest run from a line on, up to ``end``. With ``bridge``, it includes single lines across its gutters."""
     start = lines[first]
     run = LineRun(lines, first, first + 1, common([(-math.inf, math.inf, 0)], start), start.left, start.right)
     top = low = start.base
@@ -85,7 +85,8 @@ def grow(lines: Sequence[Line], first: int, end: int | None = None, *, bridge: b
 
 
 def _follows(line: Line, above: Line, top: float, low: float) -> bool:
-    """Return whether a line can go on the run that ``above`` ends, whose last row is from the height ``top`` to ``low``."""
+    """Return whether a line can continue the run that ends in ``above``, whose last row spans the heights ``top`` to
+    ``low``."""
     if line.leaders or CAPTION.match(line.text):
         return False
     if low - line.base > ON_ROW * line.size:
@@ -99,7 +100,7 @@ def parts_of(line: Line) -> tuple[Part, ...]:
 
 
 def common(gutters: Sequence[Gutter], line: Line) -> list[Gutter]:
-    """Return what is left of gutters, from the left, beside the parts of a line."""
+    """Return what remains of gutters, from the left, beside the parts of a line."""
     edges = [(-math.inf, -math.inf), *((part.left, part.right) for part in parts_of(line)), (math.inf, math.inf)]
     gaps = [(a[1], b[0]) for a, b in pairwise(edges)]
     kept: list[Gutter] = []

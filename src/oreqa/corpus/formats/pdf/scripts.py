@@ -1,4 +1,4 @@
-"""Raised digits in the lines of a PDF: powers, and the marks of footnotes."""
+"""Raised digits in the lines of a PDF: powers and footnote marks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from oreqa.corpus.formats.pdf.characters import Box, font_size
 from oreqa.corpus.formats.raised import raised
 
 SMALLER = 0.9
-"""Letters smaller than this share of the font size are an index, an exponent or a footnote's mark."""
+"""Letters smaller than this share of the font size are an index, an exponent or a footnote mark."""
 HIGHER = 0.15
 """Digits this much above the baseline, as a share of the font size, are raised."""
 _DIGIT = re.compile(r"(?<=\S)\d")
@@ -24,17 +24,17 @@ _MARK = re.compile(rf"(?<=\S)([{_DIGITS}]+)(?: (?=[.,;:)]))?")
 
 
 def raise_digits(digits: str) -> str:
-    """Return digits as raised ones."""
+    """Convert digits to superscript digits."""
     return digits.translate(_RAISE)
 
 
 def find_raised(
     text: pdfium.PdfTextPage, boxes: Sequence[Box], line: str, places: list[int], size: float, base: float
 ) -> tuple[str, list[int]]:
-    """Write the digits of a line that are drawn small and raised as raised digits: ``2⁶⁴``, not 264.
+    """Convert small, raised digits of a line to superscript digits: ``2⁶⁴``, not 264.
 
-    ``places`` are PDFium's indexes of the characters, ``size`` and ``base`` the line's font size and baseline. A number
-    raised at its start, of a footnote, gets a space after it.
+    ``places`` are PDFium's indexes of the characters, ``size`` and ``base`` the line's font size and baseline. A raised
+    number at the start of the line, a footnote's, gets a space after it.
     """
     pieces, end = [], 0
     for match in _DIGIT.finditer(line):
@@ -56,12 +56,12 @@ def find_raised(
 
 
 def raised_notes(lines: Sequence[str]) -> frozenset[str]:
-    """Return the numbers of a page's footnotes, raised at the starts of lines."""
+    """Return the numbers of a page's footnotes, raised at line starts."""
     return frozenset(match[1].translate(_LOWER) for line in lines if (match := _NOTE.match(line)))
 
 
 def without_marks(line: str, places: list[int], notes: frozenset[str]) -> tuple[str, list[int]]:
-    """Return a line, and the places of its characters, without the marks of the page's ``notes``."""
+    """Return a line and the places of its characters without the marks of the page's ``notes``."""
     pieces, kept, end = [], [], 0
     for match in _MARK.finditer(line):
         if not raised(match[1].translate(_LOWER), line[: match.start()], notes):

@@ -1,4 +1,4 @@
-"""Where the text of a PDF's document stands on its pages; and the text of its tables, whose cells stand apart."""
+"""Maps the text of a PDF's document to its pages, and builds the text of tables, whose cells are separate."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from oreqa.corpus.formats.table_rows import TableRows, looks_like_header
 from oreqa.text.rows import CELL_GAP, row_cells
 
 Starts = list[tuple[int, Line, int]]
-"""The lines of a text, each with its offset there and its number of characters."""
+"""The lines of a text, each with its offset in it and its number of characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """The part of a document's text, from ``start`` on, that is ``length`` characters of a page's line from ``first`` on."""
+    """A part of a document's text: from ``start``, ``length`` characters of a page's line from ``first`` on."""
 
     start: int
     page: int
@@ -29,18 +29,18 @@ class Stretch:
 
 
 def stretches_of(starts: Iterable[tuple[int, Line, int]], begin: int) -> list[Stretch]:
-    """Return where lines are that a text at the offset ``begin`` of the document is made of."""
+    """Return the positions of the lines that form a text at the offset ``begin`` of the document."""
     return [Stretch(begin + start, line.page, line.number, line.start, length) for start, line, length in starts]
 
 
 def add_table(builder: TextBuilder, table: PageTable, page: str, words: Counter[str], stretches: list[Stretch]) -> int:
-    """Add a table's rows on a page, and to ``stretches`` where their cells stand. Returns the number of their words."""
+    """Add a table's rows on a page, and their cells' positions to ``stretches``. Returns the number of their words."""
     rows = [[join(cell, words) if cell else ("", []) for cell in row.cells] for row in table.rows]
     texts = [[text for text, _ in row] for row in rows]
     read = 0
 
     def emit(text: str, place: str, *, is_first: bool, apart: bool, words: int) -> None:
-        """``place`` is the number of the row; all rows are on one page."""
+        """Add a row; ``place`` is its number, as all rows are on one page."""
         nonlocal read
         read += words
         builder.add_row(text, page, is_first=is_first, apart=apart, words=words)
@@ -63,7 +63,7 @@ def _filled(cell: tuple[str, Starts]) -> bool:
 
 
 def _cells_of(text: str, cells: list[str]) -> list[int]:
-    """Return where the filled cells of a row start in its text, which may name their columns."""
+    """Return the start of each non-empty cell in a row's text, which may name the columns."""
     filled = [cell for cell in cells if cell]
     if text != CELL_GAP.join(filled):
         return [start for _, (start, _) in row_cells(text, 0)]

@@ -1,4 +1,4 @@
-"""Find the tables among a page's lines: runs of lines whose parts stand in columns, mostly between rules."""
+"""Finds the tables among a page's lines: runs of lines with parts aligned in columns, mostly between rules."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ Pieces = list[Line]
 """The pieces of a cell's text, each a part of a line; none if the cell is empty."""
 
 _NEAR_RULE = 2.5
-"""Most distance of a table's first or last line from its outer rules, as a multiple of the font size."""
+"""Greatest distance of a table's first or last line from its outer rules, as a multiple of the font size."""
 _COVERED = 0.85
 """Least share of a table's width that its rules cover."""
 _FEWEST = 4
 """Fewest rows of a table without rules."""
 _TALLEST_HEADER = 3
 _FEWEST_BANDS = 4
-"""In tables with so many parts between rules, each may be a row."""
+"""With this many parts between rules, each may be a row."""
 _ITEM = re.compile(r"[-–—*•‣◦▪●○■□]|\(?\w{1,3}[.)]|\[[^\]]*\]")
 _NUMBER_OF_FORMULA = re.compile(r"\(\d{1,3}(?:\.\d{1,3})*[a-z]?\)")
 _SUPPORT = 0.5
 """Least share of the lines of a table without rules that have parts on both sides of a gap between columns."""
 _WIDE = 1.2
-"""A gap of this multiple of the font size, in all lines of a table between rules, is one between columns."""
+"""A gap of this multiple of the font size, in all lines of a table between rules, separates columns."""
 _CODE = re.compile(r"[\\{}%;=$<>]|\w\(")
 _FEW_RULES = 2
-"""So few rules frame a listing or a table; more part the rows of a table."""
+"""The most rules that may frame a listing or a table; more separate the rows of a table."""
 _WORDY = re.compile(r"\w\w|\d")
 
 
 @dataclass(slots=True)
 class RowOfCells:
-    """A row of a table, or a line of one. The cells of a row that ``spans`` columns stand under none."""
+    """A row of a table, or a line of one. Cells of a row that ``spans`` columns belong to no column."""
 
     base: float
     cells: list[Pieces]
@@ -54,7 +54,8 @@ class RowOfCells:
 
 @dataclass(slots=True)
 class PageTable:
-    """A table: its lines from ``first`` up to ``end`` of a page's, and its rows, the first of which may be its header."""
+    """A table: its lines from ``first`` up to ``end`` in a page's lines, and its rows, the first of which may be its
+    header."""
 
     first: int
     end: int
@@ -63,7 +64,7 @@ class PageTable:
 
 
 def may_have_tables(lines: Sequence[Line]) -> bool:
-    """Return whether lines of a page stand in columns, so that its rules matter."""
+    """Return whether lines of a page are aligned in columns, so that its rules matter."""
     return any(_may_start(lines, at) for at in range(len(lines)))
 
 
@@ -86,7 +87,7 @@ def find_tables(lines: Sequence[Line], rules: Sequence[Rule]) -> list[PageTable]
 
 
 def _may_start(lines: Sequence[Line], at: int) -> bool:
-    """Return whether a table may start at a line: it has several parts, and of the two lines below it one is not prose."""
+    """Return whether a table may start at a line: it has several parts, and one of the two lines below it is not prose."""
     line = lines[at]
     if len(line.parts) < 2 or line.leaders or CAPTION.match(line.text):
         return False
@@ -95,12 +96,12 @@ def _may_start(lines: Sequence[Line], at: int) -> bool:
 
 
 def _table_part(run: LineRun, rules: Sequence[Rule]) -> LineRun | None:
-    """Return the part of a run that is a table, None if none is: one without rules must look like one all the more."""
+    """Return the part of a run that is a table, or None; without rules, it must resemble one more closely."""
     if not run.gutters or _is_code(run):
         return None
     heights = [rule.height for rule in rules if _covers(rule, run)]
     run.rules = _rules_of(run, heights)
-    # Lines below a table's last rule, such as notes, can stand in its columns by chance.
+    # Lines below a table's last rule, such as notes, can be aligned with its columns by chance.
     if len(run.rules) > 2 and run.lines[run.end - 1].base < run.rules[-1] < run.lines[run.first + 1].base:
         end = next(at for at in range(run.first, run.end) if run.lines[at].base < run.rules[-1])
         run = grow(run.lines, run.first, end)
@@ -128,7 +129,7 @@ def _table_part(run: LineRun, rules: Sequence[Rule]) -> LineRun | None:
 
 
 def _supported(lines: Sequence[Line], gutters: Sequence[Gutter], ruled: bool) -> list[Gutter]:
-    """Return the gutters that have parts on both sides in many lines, or are wide between rules; others part words."""
+    """Return the gutters with parts on both sides in many lines, or wide ones between rules; others separate words."""
     fewest = 2 if ruled else max(2, _SUPPORT * len(lines))
     wide = _WIDE * lines[0].size if ruled else math.inf
     seen = Counter(
@@ -144,7 +145,7 @@ def _supported(lines: Sequence[Line], gutters: Sequence[Gutter], ruled: bool) ->
 
 
 def _columns(line: Line, gutters: Sequence[Gutter]) -> list[str]:
-    """Return the text of a line's filled columns."""
+    """Return the text of a line's non-empty columns."""
     middles = [(left + right) / 2 for left, right, _ in gutters]
     columns = groupby(parts_of(line), key=lambda part: bisect(middles, (part.left + part.right) / 2))
     groups = [list(group) for _, group in columns]
@@ -152,7 +153,7 @@ def _columns(line: Line, gutters: Sequence[Gutter]) -> list[str]:
 
 
 def _is_listing(rows: Sequence[Sequence[str]], rules: int) -> bool:
-    """Return whether rows begin with numbers that count them, as the lines of code in a listing do, and of verse."""
+    """Return whether rows begin with numbers that count them, as in listings of code or in verse."""
     starts = [unicodedata.normalize("NFKC", row[0]) for row in rows]
     numbers = [int(start) for start in starts if start.isdecimal()]
     if len(numbers) < 2 or 3 * len(numbers) < len(rows) or not starts[0].isdecimal():
@@ -173,7 +174,7 @@ def _rules_of(run: LineRun, heights: Sequence[float]) -> tuple[float, ...]:
 
 
 def _arrange(run: LineRun, after: int) -> PageTable:
-    """Return a run's table. Lines from ``after`` on that stand between its first rule and its first line are its header."""
+    """Return a run's table. Lines from ``after`` on between its first rule and its first line are its header."""
     first = run.first
     if run.rules and run.rules[0] > run.lines[first].base:
         while first > max(after, run.first - _TALLEST_HEADER) and _is_above(run.lines[first - 1], run):
@@ -186,7 +187,7 @@ def _arrange(run: LineRun, after: int) -> PageTable:
     tall = sum(row.base > head for row in rows)
     if is_grid or not 0 < tall <= min(_TALLEST_HEADER, len(rows) - 1):
         tall = _bold_rows(rows)
-    else:  # the names of columns may run into each other
+    else:  # column names may run into each other
         body = [line for at, line in lines if line.base < head and at not in run.spanning]
         gutters = _supported(body, _gutters(body), ruled=True)
         if len(gutters) > len(run.gutters):
@@ -199,7 +200,7 @@ def _arrange(run: LineRun, after: int) -> PageTable:
 
 
 def _rows(lines: Sequence[tuple[int, Line]], gutters: Sequence[Gutter], spanning: Set[int]) -> list[RowOfCells]:
-    """Return the rows that lines are in, from the top down; those ``spanning`` columns are rows by themselves."""
+    """Return the rows that lines belong to, from the top down; those ``spanning`` columns are rows by themselves."""
     rows: list[RowOfCells] = []
     for at, line in lines:
         _add_line(rows, line, gutters, spans=at in spanning)
@@ -207,7 +208,7 @@ def _rows(lines: Sequence[tuple[int, Line]], gutters: Sequence[Gutter], spanning
 
 
 def _is_above(line: Line, run: LineRun) -> bool:
-    """Return whether a line stands between a run's first rule and its first line, above columns other than the first."""
+    """Return whether a line is between a run's first rule and its first line, above columns other than the first."""
     first = run.lines[run.first]
     return (
         first.base < line.base < run.rules[0]
@@ -255,7 +256,7 @@ def _bold_rows(rows: Sequence[RowOfCells]) -> int:
 
 
 def _logical(rows: Sequence[RowOfCells], rules: Sequence[float], by_band: bool) -> list[RowOfCells]:
-    """Join the lines of each row: those between two rules, or those that go on some of its cells but not the first one."""
+    """Join the lines of each row: those between two rules, or those that continue some of its cells but not the first."""
     joined: list[RowOfCells] = []
     band = -1
     for row in rows:
