@@ -1,1 +1,1 @@
-"""Rules of text: sentences, lines, rows, names, whole words, cells, stop words, and how answers are compared."""
+"""Text rules: sentences, lines, rows, names, whole words, cells, stop words, and how answers are compared."""

@@ -17,7 +17,7 @@ _ARTICLES = re.compile(r"\b(a|an|the)\b", re.UNICODE)
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
-@lru_cache(1 << 14)  # fitting asks for the same answers under many weights
+@lru_cache(1 << 14)  # fitting requests the same answers under many weights
 def normalize_answer(text: str) -> str:
     """Lower-case; remove ASCII punctuation and the words a, an and the; collapse white space (Rajpurkar et al. 2016)."""
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
@@ -57,9 +57,9 @@ def match_pattern(prediction: str, pattern: str, anchored: bool = True) -> bool:
 
 
 def pattern_occurrences(text: str, pattern: str) -> list[tuple[int, int]]:
-    """Return the ranges of ``text`` that a regular expression matches, ignoring case, empty ones left out.
+    """Return the ranges of ``text`` that a regular expression matches, ignoring case, without empty ones.
 
-    There is none where that takes longer than PATTERN_SECONDS. Raises InputError for an invalid pattern.
+    There are none if that takes longer than PATTERN_SECONDS. Raises InputError for an invalid pattern.
     """
     try:
         matches = list(_compiled(pattern).finditer(text, timeout=PATTERN_SECONDS))

@@ -1,4 +1,4 @@
-"""The entries of references that a question asks about, among those of the texts that are read for it."""
+"""Finds the reference entries that a question asks about, among the texts read for it."""
 
 from __future__ import annotations
 
@@ -13,20 +13,22 @@ from oreqa.text.names import holds_names
 from oreqa.text.stop_words import WORD
 
 ReferenceText = tuple[str, str, str]
-"""The name of a document, the heading of a passage, which may name what its beginning is about, and its text."""
+"""A document's name, a passage's heading, which may name the subject of its beginning, and the passage's text."""
 
 _SPELT = re.compile(r"\w+(?:[-_]\w+)+")
-"""A name of the question with a sign in it, which another spelling leaves out."""
+"""A name in the question with a sign inside that other spellings omit."""
 
 _VALUE = re.compile(r"[:=(]|default", re.IGNORECASE)
-"""What the first line of an entry has that says more than its names and the kind of their values."""
+"""What the first line of an entry says beyond its names and the kind of their values."""
 
 _PARAGRAPH = re.compile(r"(?:[^\n]+\n?)+")
 
 
 def asked_entries(question: str, texts: Sequence[ReferenceText]) -> list[list[ReferenceEntry]]:
-    """The entries of each text that are about a name that a question asks for: those of the documents and headings that it
-    names, too, if any; and those whose name is written as in the question, with its dashes.
+    """Return, for each text, the entries about a name that a question asks for.
+
+    If the question also names documents or headings, only their entries count, and of several spellings only the question's,
+    with its dashes.
 
     Examples:
         >>> [[entry]] = asked_entries("What does --keep do?", [("a.1", "OPTIONS", "--keep=N\\nkeep all")])
@@ -40,8 +42,10 @@ def asked_entries(question: str, texts: Sequence[ReferenceText]) -> list[list[Re
 
 
 def other_entries(question: str, texts: Sequence[ReferenceText]) -> list[list[Range]]:
-    """The entries of each text that are about something else than the names that a question asks for; none where no text
-    has an entry about one of them. For a default all is ruled out, too, that does not state it.
+    """Return, for each text, the entries about other things than the names that a question asks for.
+
+    There are none if no text has an entry about one of the names. If the question asks for a default, everything that does
+    not state it is excluded, too.
 
     Examples:
         >>> text = "--keep=N\\nkeep all\\n\\n--keep-last=N\\nkeep some"
@@ -68,7 +72,7 @@ def other_entries(question: str, texts: Sequence[ReferenceText]) -> list[list[Ra
 
 
 def _chosen(question: str, texts: Sequence[ReferenceText]) -> tuple[list[list[ReferenceEntry]], list[list[ReferenceEntry]]]:
-    """The entries of each text, and those of them that are asked for."""
+    """Return the entries of each text, and those of them that are asked for."""
     if not (asked := asked_names(question)):
         return [[] for _ in texts], [[] for _ in texts]
     every = [find_entries(heading, text, asked) for _, heading, text in texts]
@@ -91,14 +95,16 @@ def _chosen(question: str, texts: Sequence[ReferenceText]) -> tuple[list[list[Re
 
 
 def _rank(entry: ReferenceEntry, matched: int, named: int, spelt: Sequence[str], first: str) -> tuple[int, ...]:
-    """What makes an entry the one that is asked for, first what decides first; empty for another one. The ``first`` line
-    or the heading has its name."""
+    """Return an entry's sort key, the most important criterion first; empty if it is not asked for.
+
+    The ``first`` line or the heading has its name.
+    """
     is_spelt = not spelt or any(name in first.casefold() for name in spelt)
     return (matched > 1, named, not entry.is_row, matched, is_spelt) if matched else ()
 
 
 def _other_paragraphs(text: str, asked: set[str]) -> list[Range]:
-    """The paragraphs outside of entries that do not mention a default and what is asked for together."""
+    """Return the paragraphs outside of entries that do not mention both a default and an asked name."""
     names = [name.lstrip("-").casefold() for name in asked]
     return [
         match.span()

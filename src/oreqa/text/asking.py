@@ -1,4 +1,4 @@
-"""What a question asks about an entry of a reference: the names in it, what else it says, and whether it is a definition."""
+"""What a question asks about a reference entry: the names in it, its other words, and whether it asks for a definition."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _INSIDE = re.compile(r"\w[-_:]\w|^-[A-Za-z]")
 _KIND = r"(?:option|setting|parameter|variable|directive|keyword|command|flag|attribute|switch|field|argument)"
 _PHRASE = r"(?!(?:in|of|for|on|from|by|with|do|mean)\b)[a-z][\w.]*(?:[ -]\w+){0,3}?"
 _PLACE = r"(?: (?:in|of|for|on|from|by|with) .*)?\W*$"
-"""Where a thing is looked for, as "in rsyncd.conf", and the end of a question."""
+"""Where to look for a thing, as "in rsyncd.conf", and the end of a question."""
 
 _PLAIN = re.compile(
     rf"(?:^|[.,:] ?)what (?:does|is) (?:the )?(?:{_KIND} |[\w.-]+ {_KIND} )?(?P<subject>{_PHRASE})(?: {_KIND})?"
@@ -27,14 +27,14 @@ _PLAIN = re.compile(
     r"|[`'\"“‘](?P<quoted>[a-z]\w+(?: \w+){0,3})[`'\"”’]",
     re.IGNORECASE,
 )
-"""Words that a question names as options and settings are named: "What does reload do?", "the reload command"."""
+"""Plain words that a question uses as names of options and settings: "What does reload do?", "the reload command"."""
 
 _BEHIND = re.compile(r"(?:(?<= in )|(?<= of )|(?<= for )|(?<= with ))[a-z][\w.+-]*(?: [a-z][\w.+-]*)*(?=\W*$)")
 _BEFORE = re.compile(r"[a-z][\w.+-]*(?= --?[a-z])")
-"""What may name a program: the last words of a question behind a preposition, and a word before an option."""
+"""What may name a program: the last words of a question after a preposition, and a word before an option."""
 
 _PLAIN_OPTION = re.compile(r"(?<![\w-])--?([a-z]{2,})(?![-_]?\w)")
-"""An option that is a word but for its dashes."""
+"""An option that is a plain word apart from its dashes."""
 
 _NUMBER = re.compile(r"\b(?:does|option|flag|switch) (?P<name>-\d)\b")
 
@@ -43,7 +43,7 @@ _GENERAL = frozenset(
      "switch", "field", "argument", "value", "values", "default", "defaults", "mean", "meaning", "effect", "purpose",
      "control", "return", "set", "work", "stand", "define", "program")
 )  # fmt: skip
-"""Words that say nothing of a topic beside a name."""
+"""Words that say nothing about a topic beside a name."""
 
 _PRONOUNS = frozenset(
     ("it", "he", "she", "they", "we", "you", "one", "this", "that", "these", "those", "there", "i", "which")
@@ -67,11 +67,11 @@ _ASKS_AT_THE_END = re.compile(
     r" (?!(?:i|it|he|she|we|you|they|is|are|was|were)\b)[\w'’-]+\W*$",
     re.IGNORECASE,
 )
-"""What looks like a question for yes or no, as "Will Smith starred in which film?"."""
+"""What looks like a yes-or-no question, as "Will Smith starred in which film?"."""
 
 
 def asks_yes_or_no(question: str) -> bool:
-    """Whether a question asks whether something is so.
+    """Return whether a question can be answered by yes or no.
 
     Examples:
         >>> asks_yes_or_no("Can it be undone?"), asks_yes_or_no("Is it red or blue?")
@@ -81,8 +81,9 @@ def asks_yes_or_no(question: str) -> bool:
 
 
 def asked_names(question: str) -> set[str]:
-    """The names that a question may ask an entry about, as ``key_of`` writes them: those with a hyphen or an underscore, and
-    plain words where it names them.
+    """Return the names whose entry a question may ask for, as ``key_of`` writes them.
+
+    They are names with a hyphen or an underscore, and plain words used as names.
 
     Examples:
         >>> sorted(asked_names("Is -n --dry-run, and what does pid file do?")), asked_names("What is the capital of Chad?")
@@ -97,7 +98,7 @@ def asked_names(question: str) -> set[str]:
 
 
 def named_program(question: str) -> set[str]:
-    """The words of a question that may name the program whose option it asks about: those before one, and behind "in".
+    """Return the words of a question that may name the program whose option it asks about: those before one, and after "in".
 
     Examples:
         >>> sorted(named_program("What does wget -P do?")), sorted(named_program("What does -P do in GNU wget?"))
@@ -108,7 +109,7 @@ def named_program(question: str) -> set[str]:
 
 
 def document_names(key: str) -> set[str]:
-    """The names that a document's path gives it: those of its file and folders without endings, and words in them.
+    """Return the names in a document's path: its file and folders without extensions, and the words in them.
 
     Examples:
         >>> sorted(document_names("man/git-commit.1.gz"))
@@ -120,20 +121,20 @@ def document_names(key: str) -> set[str]:
 
 
 def holds_options(question: str, text: str) -> bool:
-    """Whether a text holds the options of a question that are plain words with their dashes: "--delete", not "delete"."""
+    """Return whether a text contains the question's plain-word options with their dashes: "--delete", not "delete"."""
     options = _PLAIN_OPTION.findall(question)
     return all(re.search(rf"(?<![\w-])[-‐‑–—−]+{option}(?![-_]?\w)", text, re.IGNORECASE) for option in options)
 
 
 def beside_names(question: str, asked: set[str]) -> set[str]:
-    """The words of a question that are none of the names, as those of the program that it asks about."""
+    """Return the question's words that are not among the names, such as those of the program it asks about."""
     low = question.casefold()
     words = {word for word in WORD.findall(low) if word not in STOP_WORDS | _GENERAL}
     return {word for word in words if not any(word in name.casefold() for name in asked)}
 
 
 def asks_what_it_is(question: str) -> bool:
-    """Whether a question may ask what something does or is, as "What does --keep do?", or is no more than its name.
+    """Return whether a question may ask what something does or is, as "What does --keep do?", or is only its name.
 
     Examples:
         >>> asks_what_it_is("What does --keep do?"), asks_what_it_is("How is --keep used?"), asks_what_it_is("rsync --keep")

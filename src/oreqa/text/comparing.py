@@ -12,21 +12,21 @@ _LENGTH, _SPEED = ("length", "duration", "distance"), ("speed", "velocity")
 _DATE = ("date", "year", "born", "birth", "birthday", "founded", "built", "opened", "established", "released")
 
 Columns = tuple[tuple[str, ...], tuple[str, ...]]
-"""Names of columns of which the highest value is meant, and of those of which the lowest."""
+"""Names of columns whose highest value is meant, and of those whose lowest value is meant."""
 
 HIGHEST: dict[str, Columns] = {
     **dict.fromkeys(("highest", "largest", "biggest", "greatest", "most", "maximum", "maximal", "max"), ((), ())),
     "latest": (_DATE, ()), "newest": (_DATE, _AGE), "youngest": (_DATE, _AGE), "oldest": (_AGE, _DATE),
     "longest": (_LENGTH, ()), "tallest": (_HEIGHT, ()), "heaviest": (_WEIGHT, ()), "fastest": (_SPEED, ()),
 }  # fmt: skip
-"""Words that ask for the highest value of the column that a question names, and the columns they mean without a name."""
+"""Words that ask for the highest value of a named column, and the columns they imply without a name."""
 
 LOWEST: dict[str, Columns] = {
     **dict.fromkeys(("lowest", "smallest", "least", "fewest", "minimum", "minimal", "min"), ((), ())),
     "earliest": ((), _DATE), "shortest": ((), (*_LENGTH, *_HEIGHT)), "lightest": ((), _WEIGHT), "cheapest": ((), _PRICE),
     "slowest": ((), _SPEED),
 }  # fmt: skip
-"""The same for the lowest value."""
+"""Words that ask for the lowest value, with the columns they imply."""
 
 TWO_WORDS: dict[tuple[str, str], Columns] = {
     ("most", "expensive"): (_PRICE, ()),
@@ -54,23 +54,25 @@ arent wasnt werent doesnt didnt hasnt havent"""
 ROW_WORDS = frozenset({"row", "rows", "entry", "entries", "record", "records", "line", "lines"})
 
 FREE = ROW_WORDS | frozenset(_FREE_LIST.split()) | frozenset(_HARMLESS_LIST.split())
-"""Words that set no condition."""
+"""Words that impose no condition."""
 
 RESTRICTING = frozenset(_RESTRICTING_LIST.split()) | (STOP_WORDS - FREE)
-"""Words that set a condition which is not understood, or ask for something else: the "t" of "don't", and stop words, too."""
+"""Words that impose a condition that is not understood, or ask for something else, e.g. the "t" of "don't" and stop
+words."""
 
 
 def asks_to_compute(question: str) -> bool:
-    """Whether a question asks how many there are, or which is the highest or lowest."""
+    """Return whether a question asks how many there are, or which is the highest or lowest."""
     asked = [word.lower() for word in WORD.findall(question)]
     return (count_at(asked) is not None) + len(extremes_at(asked)) == 1
 
 
 def count_at(asked: Sequence[str]) -> int | None:
-    """Where what is counted may begin, behind "how many", in words in lower case; None where nothing is counted."""
+    """Return where the name of what is counted may begin, after "how many", in lower-case words; None if nothing is
+    counted."""
     return next((n for n, pair in enumerate(pairwise(asked), 2) if pair == ("how", "many")), None)
 
 
 def extremes_at(asked: Sequence[str]) -> list[int]:
-    """The places of the words that ask for the highest or lowest."""
+    """Return the positions of the words that ask for the highest or lowest."""
     return [place for place, word in enumerate(asked) if word in HIGHEST or word in LOWEST]

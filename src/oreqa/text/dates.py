@@ -1,4 +1,4 @@
-"""Dates as documents write them, read in one way."""
+"""Dates as written in documents, parsed uniformly."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from datetime import date
 
 Date = tuple[int, ...]
-"""A year, with its month and day if they are said; empty without a date."""
+"""A year, with month and day if present; empty without a date."""
 
 _MONTH = (
     r"jan(?:uary?)?|feb(?:ruary?)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?|oct(?:ober)?"
@@ -22,7 +22,7 @@ _PATTERNS = tuple(
         rf"(?<!\d)(?P<day>\d{{1,2}}){_TH}(?:[. _-] ?| of )(?P<month>{_MONTH}|\d{{1,2}}){_GAP}{_YEAR}",
         rf"(?<![^\W\d_])(?P<month>{_MONTH})(?:\. |[. _-])(?P<day>\d{{1,2}}){_TH}(?:{_GAP}|,){_YEAR}",
         rf"(?<![^\W\d_])(?P<month>{_MONTH}){_GAP}{_YEAR}",
-        r"(?<!\d)\d{1,2}/\d{1,2}/(?P<year>[12]\d{3})(?!\d)",  # of day and month, which is which differs by country
+        r"(?<!\d)\d{1,2}/\d{1,2}/(?P<year>[12]\d{3})(?!\d)",  # of day and month, whose order differs by country
         r"(?<!\d)(?P<year>(?:19|20)\d\d)(?!\d)",
     )
 )
@@ -30,7 +30,7 @@ _COMPACT = re.compile(r"(?<!\d)(?P<year>(?:19|20)\d\d)(?P<month>[01]\d)(?P<day>[
 
 
 def whole_date(text: str) -> Date:
-    """The date that a text is; empty if it is none.
+    """Return the date that a text consists of; empty if it is none.
 
     Examples:
         >>> whole_date("2 May 2020"), whole_date("May 2020"), whole_date("Sales in 2020")
@@ -41,7 +41,7 @@ def whole_date(text: str) -> Date:
 
 
 def first_date(text: str) -> Date:
-    """The first date in a text; empty without.
+    """Return the first date in a text; empty if there is none.
 
     Examples:
         >>> first_date("policy-20240501.md"), first_date("From 05.02.2024, not from 2025")
@@ -51,7 +51,7 @@ def first_date(text: str) -> Date:
 
 
 def without_dates(text: str) -> str:
-    """A text with a mark in the place of each date."""
+    """Return a text with a placeholder for each date."""
     parts, behind = [], 0
     for start, end, _ in _dates(text):
         parts.append(text[behind:start])
@@ -60,7 +60,7 @@ def without_dates(text: str) -> str:
 
 
 def _dates(text: str) -> list[tuple[int, int, Date]]:
-    """The dates in a text with where they start and end, in order; of those that overlap the first and longest."""
+    """Return the dates in a text with their start and end, in order; of overlapping ones the first and longest."""
     matches = (match for pattern in (_COMPACT, *_PATTERNS) for match in pattern.finditer(text))
     dates = sorted((match.start(), -match.end(), said) for match in matches if (said := _date(match)))
     apart: list[tuple[int, int, Date]] = []

@@ -1,4 +1,4 @@
-"""Defaults: questions that ask for one, and what an entry of a reference says of its own."""
+"""Defaults: questions that ask for one, and what a reference entry says about its own."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ _CUE = re.compile(
     r"|\A\s*[\w.-]+ ?[:=] ?(?:\d|yes\b|no\b|on\b|off\b|true\b|false\b)",
     re.IGNORECASE,
 )
-"""What may state a default without the word: another one for it, also of other languages, or a value in the first line."""
+"""What may state a default without that word: a synonym, also in other languages, or a value in the first line."""
 
 _INITIAL = re.compile(r"\binitial(?:ly| setting| value)\b", re.IGNORECASE)
-"""Another word that states one, also beside the first."""
+"""Another word that states a default, also next to "default"."""
 
 _PLACEHOLDER = re.compile(r"[<\[].*")
-"""What stands for a value in the line that an entry begins with, as "<yes or no>"."""
+"""A placeholder for a value in the first line of an entry, as "<yes or no>"."""
 
 _BACK, _FORTH = (
     re.compile(r"\W*(?:this|that|it|the|which|default)\b[^:=]*$", re.IGNORECASE),
     re.compile(r"\W*(?:value\W*)?$"),
 )
-"""How a sentence goes on about what is before it, as "This is the default.", and the end of one that the value follows."""
+"""Sentences that refer to the previous one, as "This is the default.", and the end of a sentence followed by the value."""
 
 
 def asks_for_default(question: str) -> bool:
-    """Whether a question asks what is used where nothing else is set.
+    """Return whether a question asks what applies if nothing else is set.
 
     Examples:
         >>> asks_for_default("What is the default of --keep?"), asks_for_default("How do I change the default?")
@@ -56,12 +56,12 @@ def asks_for_default(question: str) -> bool:
 
 
 def mentions_default(text: str) -> bool:
-    """Whether a text has the word."""
+    """Return whether a text contains the word "default"."""
     return bool(_DEFAULT.search(text))
 
 
 def asks_whether_default(question: str) -> bool:
-    """Whether a question asks for yes or no about a default.
+    """Return whether a question asks yes or no about a default.
 
     Examples:
         >>> asks_whether_default("Is it on by default?"), asks_whether_default("What is the default?")
@@ -71,7 +71,7 @@ def asks_whether_default(question: str) -> bool:
 
 
 def states_default(text: str) -> bool:
-    """Whether a text states a default.
+    """Return whether a text states a default.
 
     Examples:
         >>> states_default("It defaults to 5."), states_default("A defaulting mechanism exists.")
@@ -81,16 +81,21 @@ def states_default(text: str) -> bool:
 
 
 def beside_defaults(question: str, texts: Sequence[str]) -> list[list[Range]]:
-    """What a question for yes or no about a default leaves out: the sentences of each text that do not say "default", if
-    one does."""
+    """Return the ranges of each text that a yes-or-no question about a default excludes.
+
+    They are the sentences without "default", if any sentence has it.
+    """
     if not asks_whether_default(question) or not any(map(mentions_default, texts)):
         return [[] for _ in texts]
     return [list(without_default(text, 0, len(text))) if mentions_default(text) else [(0, len(text))] for text in texts]
 
 
 def without_default(text: str, start: int, end: int) -> Iterator[Range]:
-    """The parts of an entry, from ``start`` to ``end`` of a text, that do not state its default: all of one that states
-    none; of others what stands for a value, and the sentences that do not say "default", if one does."""
+    """Yield the parts of an entry, from ``start`` to ``end`` of a text, that do not state its default.
+
+    That is the whole entry if it states none; otherwise placeholders for values, and the sentences without "default" if any
+    has it.
+    """
     entry = text[start:end]
     if not mentions_default(entry) and not _CUE.search(entry):
         yield start, end

@@ -1,4 +1,4 @@
-"""The entries of references: an option, a setting or a command, and what is said of it."""
+"""The entries of references: an option, a setting or a command, and its description."""
 
 from __future__ import annotations
 
@@ -15,46 +15,46 @@ _FIRST_LINE = re.compile(r"(?:\A|(?<=\n\n))[ \t]*(?P<line>\S.*?)[ \t]*(?=\n|\Z)"
 _LINE = re.compile(r"^[ \t]*(?P<line>\S.*?)[ \t]*$", re.MULTILINE)
 
 _NUMBER = re.compile(r"[\d.]+\s+")
-"""What stands before a name in a numbered heading."""
+"""The number before a name in a heading."""
 
 _SETTING = re.compile(r"(?P<name>[A-Za-z][\w.-]*):(?:\s+(?P<value>[<\[])?.*)?")
-"""A name and what is set to it, as "port: <number>" and "num-threads: 4"."""
+"""A name and its value, as "port: <number>" and "num-threads: 4"."""
 
 _TERM = re.compile(
     r"[A-Za-z][\w.]*(?:::?\w[\w.]*)*(?:[_-][\w.-]+(?:=\S*|(?: \S+){0,3}|(?: [<\[{].*[>\]}])? ?\S+)|=\S+|(?: [a-z]\w*)?)"
     r"(?: ?[<\[{(].*[>\]})])?"
 )
-"""A name with what stands for its value, above the lines that say what it is, as "threshold count" and "fsync=int"."""
+"""A name with a placeholder for its value, above its description, as "threshold count" and "fsync=int"."""
 
 _VALUE = r"(?:<[^<>\n]*>|\[[^\[\]\n]*(?:\[[^\[\]\n]*\][^\[\]\n]*)*\]|\{[^{}\n]*\})"
-"""What stands for a value, in brackets."""
+"""A placeholder for a value, in brackets."""
 
 _COMMAND = re.compile(rf"[a-z][\w-]*(?: [a-z][\w-]*){{0,3}}(?P<values>(?: ?(?:{_VALUE}|\.{{3}}|\||/))+)?")
-"""Words of a command or a setting with what stands for its values, as "set weight <server>"."""
+"""Words of a command or setting with placeholders for its values, as "set weight <server>"."""
 
 _WORDS = re.compile(r"[A-Za-z][\w.-]*(?: (?![A-Z]+\b)[A-Za-z][\w.-]*){0,3}")
-"""The words that such a line begins with."""
+"""The words at the beginning of such a line."""
 
 _ROW = re.compile(
     rf"^[ \t]*(?P<line>[^\s<\[{{](?:[^\n<\[{{]|{_VALUE})*?)(?: {{2,}}|\t[ \t]*| [:–—|] )(?=[^\s<\[{{-])", re.MULTILINE
 )
-"""A name with what is said of it in the same line."""
+"""A name with its description on the same line."""
 
 FEWEST_SAID, MOST_NAME_WORDS = 3, 4
-"""The fewest words behind a gap that say something of a name, whatever stands below; the most of a name with its value."""
+"""The fewest words after a gap that form a description, whatever follows below; the most words of a name with its value."""
 
 _SINGLE = _FIRST = re.compile(r"[A-Za-z][\w.-]*(?:::?\w[\w.-]*)*")
 
 _LONG_OPTION = re.compile(r"--?[A-Za-z][\w-]*[ =]?[<\[{].{,200}")
-"""An option with the many forms of its value."""
+"""An option with the alternatives of its value."""
 
 _MAYBE = re.compile(r"--\[([\w-]+)\]([\w-]+)")
-"""An option with a part that may be left out, as "--[no-]color"."""
+"""An option with an optional part, as "--[no-]color"."""
 
 _OPTION = re.compile(rf"(?:^|(?<=[\s,/|]))-[^\s=\[<{{(,|]+(?:{_VALUE})*")
 _BETWEEN = re.compile(rf"(?:[ =]?(?:[^\s:'\"-][^\s:'\"]*|{_VALUE}))?\s*(?:[,/|]|or|and)?")
 _NO_NAMES = re.compile(r"\\\s*\Z|[.;] [A-Z]")
-"""An option in a line, what may stand between two that one entry is about, and signs of code and of prose."""
+"""An option in a line, separators between options of one entry, and signs of code and of prose."""
 
 _ENDS = frozenset(".:;)?!")
 _QUOTES = "`'\"‘’“”"
@@ -62,15 +62,15 @@ _INSIDE, _CAMEL = re.compile(r"\w[-_:]\w"), re.compile(r"[A-Z]*[a-z]+[A-Z]\w*")
 
 
 _Start = tuple[set[str], set[str], int, int]
-"""Names, parts, and where an entry and what it says begin."""
+"""Names, parts, and the offsets where an entry and its description begin."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReferenceEntry:
-    """One of a text's entries: ``text[start:end]``, of which ``said`` begins what is said of the ``names``.
+    """An entry of a text: ``text[start:end]``, whose description of the ``names`` begins at ``said``.
 
-    ``parts`` are further ones, that the line of the names begins with: "set" of "set weight <server>". A row holds name and
-    what is said of it.
+    ``parts`` are other names at the beginning of the line: "set" of "set weight <server>". A row has the name and its
+    description on one line.
     """
 
     names: frozenset[str]
@@ -81,8 +81,10 @@ class ReferenceEntry:
     is_row: bool = False
 
     def matches(self, asked: set[str]) -> int:
-        """How well the names are those that are asked for, as ``key_of`` writes them: 3 for whole names with their dashes,
-        2 without, 1 for the beginning of one, 0 for none."""
+        """Return how well the names match those asked for, as ``key_of`` writes them.
+
+        3 for whole names with their dashes, 2 without dashes, 1 for the beginning of a name, 0 for no match.
+        """
         for names, best in ((self.names, 3), (self.parts, 1)):
             if any(name in names or (name[0] != "-" and name in _bare(names)) for name in asked):
                 return best
@@ -92,8 +94,11 @@ class ReferenceEntry:
 
 
 def find_entries(heading: str, text: str, asked: set[str]) -> list[ReferenceEntry]:
-    """The entries of a text: its paragraphs that begin with a name; its lines that are one, or rows of a name and what is
-    said of it, where only these are ``asked`` for. The heading may name what the beginning is about."""
+    """Return the entries of a text.
+
+    They are paragraphs that begin with a name, and, if only these are ``asked`` for, lines that are a name, or rows of a
+    name and its description. The heading may name what the beginning is about.
+    """
     phrases = any(_begins(match["line"], asked) for match in _FIRST_LINE.finditer(text))
     of_paragraphs = list(_of_paragraphs(heading, text, phrases))
     ways = [of_paragraphs, list(_of_lines(text)), list(_of_rows(text))] if asked else [of_paragraphs]
@@ -101,12 +106,12 @@ def find_entries(heading: str, text: str, asked: set[str]) -> list[ReferenceEntr
 
 
 def names_something(line: str) -> bool:
-    """Whether a line is no more than what an entry begins with."""
+    """Return whether a line is only the beginning of an entry."""
     return _names(line) is not None
 
 
 def may_name(asked: set[str], text: str) -> bool:
-    """Whether a text holds one of the names that are asked for, in whatever spelling, so that it may have its entry."""
+    """Return whether a text contains one of the asked names in any spelling, and so may have its entry."""
     letters = key_of(text)
     return any(name in text if len(name.lstrip("-")) == 1 else name.lstrip("-") in letters for name in asked)
 
@@ -116,14 +121,14 @@ def _bare(names: frozenset[str] | set[str]) -> set[str]:
 
 
 def _begins(line: str, asked: set[str]) -> bool:
-    """Whether a line is a command, of one word or several, that is asked for."""
+    """Return whether a line is a command of one or more words that is asked for."""
     if not (words := _WORDS.match(line)) or not _COMMAND.fullmatch(line):
         return False
     return not asked.isdisjoint({key_of(words.group()), key_of(line.split()[0])})
 
 
 def _of_paragraphs(heading: str, text: str, phrases: bool) -> Iterator[ReferenceEntry]:
-    """The entries that begin with the first line of a paragraph, and the one that the heading is about.
+    """Yield the entries that begin with the first line of a paragraph, and the one the heading is about.
 
     Names without a line below them, as "--user=NAME" above "--password=WORD", share the next one's entry.
     """
@@ -149,7 +154,7 @@ def _of_paragraphs(heading: str, text: str, phrases: bool) -> Iterator[Reference
 
 
 def _inner(text: str, starts: Sequence[_Start]) -> Iterator[_Start]:
-    """The names with values inside of paragraphs, which follow the end of a sentence."""
+    """Yield the names with values inside paragraphs that follow the end of a sentence."""
     named = {place for _, _, start, said in starts for place in range(start, said + 1)}
     for match in _LINE.finditer(text):
         line, before = match["line"], text[: match.start()]
@@ -161,7 +166,7 @@ def _inner(text: str, starts: Sequence[_Start]) -> Iterator[_Start]:
 
 
 def _of_lines(text: str) -> Iterator[ReferenceEntry]:
-    """The entries of a list of terms inside of a text: each a line that names something, above others."""
+    """Yield the entries of a list of terms inside a text: a line with a name, above its description."""
     starts: list[_Start] = []
     lines = list(_LINE.finditer(text))
     for match, behind in pairwise([*lines, None]):
@@ -179,7 +184,7 @@ def _of_lines(text: str) -> Iterator[ReferenceEntry]:
 
 
 def _is_alone(line: str, single: bool = True) -> bool:
-    """Whether a line inside of a text is no more than a name and what stands for its values, or a ``single`` word."""
+    """Return whether a line inside a text is only a name with placeholders for its values, or a ``single`` word."""
     command = _COMMAND.fullmatch(line)
     return is_name(line) or bool((single and _SINGLE.fullmatch(line)) or (command and command["values"]))
 
@@ -189,7 +194,7 @@ def _unquoted(line: str) -> str:
 
 
 def _of_rows(text: str) -> Iterator[ReferenceEntry]:
-    """The entries that are rows: a name, a gap or a colon, and what is said of it."""
+    """Yield the entries that are rows: a name, a gap or a colon, and its description."""
     starts = [
         (*of_line, match.start(), match.end())
         for match in _ROW.finditer(text)
@@ -199,25 +204,24 @@ def _of_rows(text: str) -> Iterator[ReferenceEntry]:
 
 
 def _closed(starts: Sequence[_Start], end: int, is_row: bool = False) -> Iterator[ReferenceEntry]:
-    """Each entry ends where the next begins."""
+    """Yield the entries, each ending where the next one begins."""
     for (names, parts, start, said), behind in zip(starts, [*(row[2] for row in starts), end][1:], strict=True):
         if start < behind:
             yield ReferenceEntry(frozenset(names), frozenset(parts), start, behind, min(said, behind), is_row)
 
 
 def _joined(heading: str) -> tuple[set[str], set[str]] | None:
-    """The name that a heading in small letters is, as "answer-rotation" or "pid file"; a word like "Check-in" is none."""
+    """Return the name in a lower-case heading, as "answer-rotation" or "pid file"; not in a word like "Check-in"."""
     return ({key_of(heading)}, set()) if heading.islower() and _COMMAND.fullmatch(heading) else None
 
 
 def _below(text: str, end: int) -> str:
-    """The line below one that ends at ``end``; "" for a blank one and for none."""
+    """Return the line below the one that ends at ``end``; "" if it is blank or missing."""
     return text[end + 1 :].partition("\n")[0]
 
 
 def _has_value(line: str, below: str) -> bool:
-    """Whether a line is a name and its value, as "KeepAlive Yes": one with a capital inside, or one that the next line has
-    again."""
+    """Return whether a line is a name and its value, as "KeepAlive Yes": a capital inside, or repeated in the next line."""
     words, next_words = line.split(), below.split()
     if not words or not next_words or len(words) > MOST_NAME_WORDS or line[-1] in _ENDS or not _SINGLE.fullmatch(words[0]):
         return False
@@ -225,15 +229,17 @@ def _has_value(line: str, below: str) -> bool:
 
 
 def _is_row(line: str, below: str) -> bool:
-    """Whether a line holds a name and what is said of it, and not what stands for its value, as "--up  cmd"."""
+    """Return whether a line has a name and its description, rather than a placeholder for its value, as "--up  cmd"."""
     if not (row := _ROW.match(line)):
         return False
     return len(line[row.end() :].split()) >= FEWEST_SAID or not below or bool(_ROW.match(below))
 
 
 def _names(line: str, below: str = "", phrases: bool = False) -> tuple[set[str], set[str]] | None:
-    """The names in the line that an entry begins with, and parts of them; None of another line. One with a line ``below``
-    may be a term, and a few words one where ``phrases`` are asked for."""
+    """Return the names, and parts of them, in the first line of an entry; None for other lines.
+
+    A line with text ``below`` may be a term, and so may a few words if ``phrases`` are asked for.
+    """
     setting = _SETTING.fullmatch(line) if len(line) <= LONGEST_LINE else None
     if setting and (setting["value"] or _INSIDE.search(setting["name"])):
         return all_names(setting["name"]), set()
@@ -252,7 +258,7 @@ def _names(line: str, below: str = "", phrases: bool = False) -> tuple[set[str],
 
 
 def _option_names(line: str) -> tuple[set[str], set[str]] | None:
-    """The options that a line names, with what stands for their values; None of a command with its options."""
+    """Return the options named in a line with placeholders for their values; None for a command with its options."""
     line = _MAYBE.sub(r"--\1\2 --\2", line)
     options = list(_OPTION.finditer(line))
     between = [line[before.end() : behind.start()] for before, behind in pairwise(options)]

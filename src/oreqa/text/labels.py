@@ -1,4 +1,4 @@
-"""The labels of a question, as a name, a day or a part number, and the lines of lists and tables that hold them."""
+"""The labels in a question, such as a name, a day or a part number, and the lines of lists and tables with them."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from oreqa.text.rows import row_cells
 from oreqa.text.stop_words import STOP_WORDS, WORD
 
 _FIELD = re.compile(r"^[ \t]*(?P<name>[^\W\d_][\w /()-]{0,39}?)[ \t]*:[ \t]+(?P<value>\S.{0,99})$", re.MULTILINE)
-"""A line that names what it gives, as "Default: no"."""
+"""A line that names the value it gives, as "Default: no"."""
 
 MIN_LEAD = 0.5
-"""How much more of a question's labels a line holds than those that it rules out, in nats."""
+"""The lead, in nats, of the labels in a line over those in lines that it rules out."""
 
 
 def labels(question: str, heads: Collection[str]) -> set[str]:
-    """The words of a question that name one thing among others: with a digit or a capital, its first word aside.
+    """Return the words of a question that name one thing among others: with a digit or a capital, except its first word.
 
-    A single digit or letter counts things or names a column. Words of the ``heads`` of the passages that are read, their
-    titles and headings, tell no line of them from another.
+    A single digit or letter counts things or names a column. Words in the ``heads`` of the passages read, their titles and
+    headings, do not distinguish lines.
     """
     named = [word for word in WORD.findall(question)[1:] if any(sign.isdigit() or sign.isupper() for sign in word)]
     names = {word.lower() for word in named if len(word) > 1 and (word.isupper() or word.lower() not in STOP_WORDS)}
@@ -31,7 +31,7 @@ def labels(question: str, heads: Collection[str]) -> set[str]:
 
 
 def similar_lines(text: str) -> list[Range]:
-    """The lines of lists and the rows of tables in a text."""
+    """Return the lines of lists and the rows of tables in a text."""
     ends = set(line_ends(text))
     lines = []
     for begin, end in pairwise([0, *unit_ends(text), len(text)]):
@@ -42,10 +42,10 @@ def similar_lines(text: str) -> list[Range]:
 
 
 def other_fields(question: str, text: str) -> list[Range]:
-    """The fields of a text that a question does not ask for, if it names one: of "Type: number" and "Default: 5" the first,
-    and the name of the other, for "What is the default of it?".
+    """Return the fields of a text that a question does not ask for, if it names one.
 
-    A field stands in a line of its own, beside another.
+    For "What is the default of it?", these are "Type: number" and the name in "Default: 5". A field is on a line of its own,
+    next to another one.
     """
     lines = list(_FIELD.finditer(text))
     beside = {line for pair in pairwise(lines) if pair[0].end() + 1 == pair[1].start() for line in pair}
@@ -57,9 +57,9 @@ def other_fields(question: str, text: str) -> list[Range]:
 
 
 def ruled_out(named: Collection[str], lines: Sequence[str]) -> list[bool]:
-    """Whether each of similar lines is not the one that a question is about, because another holds more of its labels.
+    """Return whether each similar line is ruled out, because another one contains more of the question's ``named`` labels.
 
-    A label weighs the logarithm of how many lines there are to one that holds it: what all hold weighs nothing.
+    A label weighs the logarithm of the number of lines per line that contains it: a label in all lines weighs nothing.
     """
     held = [_words(line).intersection(named) for line in lines]
     weights = {label: math.log(max(1, len(lines)) / max(1, sum(label in line for line in held))) for label in named}
@@ -69,7 +69,7 @@ def ruled_out(named: Collection[str], lines: Sequence[str]) -> list[bool]:
 
 
 def repeats_question(question: str, answer: str) -> bool:
-    """Whether an answer has words, all of them the question's, which offers no choice of answers."""
+    """Return whether an answer has words, all from the question, which does not offer a choice of answers."""
     asked, answered = _words(question), _words(answer)
     return "or" not in asked and bool(answered) and answered <= asked
 

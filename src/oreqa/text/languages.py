@@ -1,4 +1,4 @@
-"""The language of a text that is not English, by py3langid (after Lui & Baldwin 2012)."""
+"""Detects the language of texts that are not English, by py3langid (after Lui & Baldwin 2012)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
 
 ENGLISH_SHARE = 0.25
-"""The share of stop words from which a text is English without a closer look, which takes half a second the first time."""
+"""The share of stop words above which a text is English without further tests, which take half a second the first time."""
 
 FOREIGN = 0.7
-"""The probability from which a text is taken to be of another language."""
+"""The probability above which a text is considered to be in another language."""
 
 LOOKED_AT = 200
-"""Words that are looked at, from the beginning."""
+"""Words examined, from the beginning."""
 
 LANGUAGES = {
     "ar": "Arabic", "bg": "Bulgarian", "ca": "Catalan", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek",
@@ -42,19 +42,19 @@ _OPENERS = {
     "pt": "o quem onde quando qual quais quanto quanta quantos quantas",
     "sv": "vem vad när hur varför vilken vilket vilka",
 }
-"""Words that questions of a language begin with."""
+"""Words that begin questions in a language."""
 
 _FEW = 10
-"""Words from which a question is long enough for its language to be told without its first word."""
+"""Words from which a question is long enough to detect its language without its first word."""
 
 _WORD = re.compile(r"[^\W\d_]+")
 
 
 def foreign_language(text: str, fewest_words: int = 3) -> str | None:
-    """The code of a text's language; None for English, and where it cannot be told, as for names and for code.
+    """Return the code of a text's language; None for English, and if unknown, as for names and code.
 
-    Only ``LANGUAGES`` are told, and a text of fewer words than ``fewest_words`` only by letters that are not Latin. A short
-    question may begin with a word that asks, in the language that it is likeliest to be in.
+    Only ``LANGUAGES`` are detected; in a text of fewer words than ``fewest_words``, only those with non-Latin letters. A
+    short question must begin with a question word of its likeliest language.
 
     Examples:
         >>> foreign_language("Wie viele Herzen hat ein Oktopus?"), foreign_language("How many hearts has it?")
@@ -72,7 +72,7 @@ def foreign_language(text: str, fewest_words: int = 3) -> str | None:
 
 
 def _asks_in(words: Sequence[str]) -> str | None:
-    """The likeliest language of a question's words, if it begins as questions in it do and is not half English."""
+    """Return the likeliest language of a question's words, if it begins like questions in it and is not half English."""
     first, *others = map(str.lower, words)
     codes = [code for code, openers in _OPENERS.items() if first in openers.split()]
     if not codes or 3 * sum(word in STOP_WORDS for word in others) > len(words):

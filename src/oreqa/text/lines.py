@@ -16,7 +16,7 @@ _CODE = re.compile(r"[{}<>|=\\_#$`\[\]]|\w\(")
 
 _GAP = re.compile(r"(?<=\S) *\t[ \t]*(?=\S)")
 _COLON = re.compile(r"(?<=[^\s:]):(?=[^\s:/])(?!(?<=\d:)\d)|(?<=\S)::(?=\S)")
-"""What divides the fields of lines: tabs, or colons without blanks that are not those of times."""
+"""Separators of fields in lines: tabs, or colons without blanks, except in times."""
 
 _COLUMN_GAP = re.compile(r"(?<=\S) {2,}(?=\S)")
 
@@ -26,26 +26,26 @@ MIN_LIST_LINES = 3
 """The fewest lines of a list."""
 
 COLUMNS = 0.8
-"""The least share of the lines of a list in columns that are divided in the same way."""
+"""The smallest share of a columnar list's lines that are divided in the same way."""
 
 MIN_COLUMN = 60
-"""The narrowest column, in characters, that prose is thought to be wrapped to."""
+"""The narrowest column, in characters, to which prose may be wrapped."""
 
 WIDEST_COLUMN = 160
-"""The widest column, in characters, that prose is thought to be wrapped to: longer lines are whole paragraphs."""
+"""The widest column, in characters, to which prose may be wrapped: longer lines are whole paragraphs."""
 
 WRAPPED = 2 / 3
-"""The least share of the line breaks of wrapped prose at which the next word would not have fitted."""
+"""The smallest share of line breaks in wrapped prose at which the next word would not have fitted."""
 
 MAX_CODE = 0.02
-"""The most characters of code in a block of prose, as a share of all."""
+"""The largest share of code characters in a block of prose."""
 
 
 def line_ends(text: str) -> list[int]:
     """Return the places where list items, table rows, and lines of blocks that list things end, in order.
 
-    A block lists things line by line, as addresses, opening hours or settings do, if its lines do not look wrapped: prose is
-    wrapped where the next word would not fit, and goes on with small letters.
+    A block lists things line by line, like addresses, opening hours or settings, if its lines do not look wrapped: prose is
+    wrapped where the next word would not fit, and continues in lower case.
     """
     ends = {match.end() for match in _ITEM.finditer(text)}
     for lines in _blocks(text):
@@ -60,7 +60,7 @@ def line_ends(text: str) -> list[int]:
 
 
 def field_ends(text: str) -> list[int]:
-    """Return the places where fields of lines begin and end, at tabs and at the colons of lists: no answer runs over one."""
+    """Return the places where fields of lines begin and end, at tabs and at the colons of lists: no answer crosses one."""
     ends = [place for gap in _GAP.finditer(text) for place in gap.span()]
     for lines in _blocks(text):
         if _divider([line for line, _ in lines]) is _COLON:
@@ -70,7 +70,7 @@ def field_ends(text: str) -> list[int]:
 
 
 def _divider(lines: Sequence[str]) -> re.Pattern[str] | None:
-    """What divides the lines of a block into columns; None if it is no list in columns."""
+    """Return what divides the lines of a block into columns; None if it is no columnar list."""
     if len(lines) < MIN_LIST_LINES:
         return None
     if sum(bool(_GAP.search(line)) for line in lines) >= COLUMNS * len(lines):
@@ -80,21 +80,21 @@ def _divider(lines: Sequence[str]) -> re.Pattern[str] | None:
 
 
 def _goes_on(divider: re.Pattern[str], line: str) -> bool:
-    """Whether a line of a list in columns goes on with the line before: it is indented, and has no fields."""
+    """Return whether a line continues the previous one in a columnar list: it is indented, and has no fields."""
     return line[0].isspace() and not divider.search(line)
 
 
 def unit_ends(text: str) -> list[int]:
-    """Return the places where paragraphs and what ``line_ends`` finds end, in order: no answer runs over one."""
+    """Return the places where paragraphs and the units of ``line_ends`` end, in order: no answer crosses one."""
     return sorted([gap.start() for gap in _BLANK_LINE.finditer(text)] + line_ends(text))
 
 
 def wraps(text: str) -> Iterator[int]:
-    """Yield the places of the line breaks at which prose is wrapped; those of lists, verse, tables and code are not."""
+    """Yield the places of line breaks that wrap prose, but not those of lists, verse, tables and code."""
     ends = set(line_ends(text))
     for lines in _blocks(text):
         if len(lines) < MIN_LIST_LINES and not _ends_sentence(lines[-1][0]):
-            continue  # two commands look like prose that was wrapped once
+            continue  # two commands look like prose wrapped once
         width = max(MIN_COLUMN, *(len(line.rstrip()) for line, _ in lines))
         if width > WIDEST_COLUMN:
             continue
@@ -108,12 +108,12 @@ def wraps(text: str) -> Iterator[int]:
 
 
 def _columns(line: str) -> set[int]:
-    """Where the words of a line begin that stand behind several blanks, as those of a table do."""
+    """Return where words of a line begin after several blanks, as in tables."""
     return {gap.end() for gap in _COLUMN_GAP.finditer(line)}
 
 
 def _blocks(text: str) -> Iterator[list[tuple[str, int]]]:
-    """Yield the runs of lines that are not blank, each line with the place where the next one begins."""
+    """Yield the runs of non-blank lines, each line with the place where the next one begins."""
     end, lines = 0, list[tuple[str, int]]()
     for line in text.split("\n"):
         end += len(line) + 1
@@ -134,7 +134,7 @@ def _is_list(lines: Sequence[str]) -> bool:
     if any(line.lstrip()[0].islower() for line in lines[1:]):
         return False
     width = max(len(line.rstrip()) for line in lines)
-    if width < MIN_COLUMN:  # too narrow to tell by the width: prose ends as a sentence does
+    if width < MIN_COLUMN:  # too narrow to judge by width: prose ends like a sentence
         return not _ends_sentence(lines[-1])
     wrapped = [_is_wrapped(line, next_line, width) for line, next_line in pairwise(lines)]
     return sum(wrapped) < WRAPPED * len(wrapped)
@@ -145,7 +145,7 @@ def _ends_sentence(line: str) -> bool:
 
 
 def _is_wrapped(line: str, next_line: str, width: int) -> bool:
-    """Whether the first word of the next line would not have fitted into ``width`` characters."""
+    """Return whether the first word of the next line would not have fitted into ``width`` characters."""
     return len(line.rstrip()) + 1 + len(next_line.split(maxsplit=1)[0]) > width
 
 

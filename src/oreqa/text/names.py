@@ -1,7 +1,6 @@
-"""Names of options, settings and functions: headings that are one, and questions that name one.
+"""Names of options, settings and functions: headings that are one, and questions that contain one.
 
-A reader takes names that are spelt alike for one another, as ``max_wal`` and ``max_wal_senders``: ``holds_names`` tells them
-apart.
+A reader confuses names with similar spelling, such as ``max_wal`` and ``max_wal_senders``; ``holds_names`` tells them apart.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import unicodedata
 from collections.abc import Sequence
 
 LONGEST_LINE = 80
-"""Characters of a line that names something, at most."""
+"""The longest line, in characters, that names something."""
 
 MIN_CODE, MIN_DIGITS = 6, 2
 """The fewest characters of a code such as 70B3D501B, and digits among them."""
@@ -21,18 +20,18 @@ _NAME = re.compile(r"[A-Za-z]\w*(?:[-_.:/]\w+)+|[A-Za-z]*[a-z][A-Z]\w*|[A-Z][A-Z
 """A word that looks like an identifier: with a hyphen, an underscore or a capital inside, or all in capitals."""
 
 _IDENTIFIER = re.compile(r"[_./:]|[a-z][A-Z]")
-"""Signs of identifiers that words hardly have; the hyphen of "Check-in" is in both."""
+"""Signs of identifiers that are rare in words; the hyphen of "Check-in" occurs in both."""
 
 _NO_OPTION = re.compile(r"-+\s|-\d+\s")
-"""A dash before text, or a number below zero."""
+"""A dash before text, or a negative number."""
 
 _TOKEN = re.compile(r"[\w-]++")
 _LONG_OPTION, _NUMBERED = re.compile(r"--[a-z].*"), re.compile(r"[A-Z]{2,}-\d[\d-]+\d")
 _AMOUNT = re.compile(r"\d+[A-Za-z]+")
-"""A number with a unit or an ending, as 250GB or 1000th."""
+"""A number with a unit or an ordinal ending, e.g. 250GB or 1000th."""
 
 _VALUE = re.compile(r"=[^\s,]*")
-"""What is set to a name, as "=NUM"."""
+"""The value assigned to a name, as "=NUM"."""
 
 _SIGNS, _JOINED = re.compile(r"[\W_]+"), r"[\W_]*+"
 
@@ -48,7 +47,7 @@ def is_name(heading: str) -> bool:
 
 
 def _first_name(line: str) -> str:
-    """The name that a line begins with; "" for one that begins otherwise, is long, or is a sentence."""
+    """Return the name at the beginning of a line; "" if there is none, or if the line is long or a sentence."""
     words = line.split()
     if not words or len(line) > LONGEST_LINE or line.rstrip()[-1] in ".:;?!":
         return ""
@@ -61,19 +60,20 @@ def _first_name(line: str) -> str:
 
 
 def identifiers(question: str) -> list[str]:
-    """The identifiers that a question names, as they are compared: without their signs and their case."""
+    """Return the identifiers in a question, normalised for comparison: without signs and case."""
     return [_letters(token) for token in _TOKEN.findall(question) if is_identifier(token)]
 
 
 def all_names(line: str) -> set[str]:
-    """The words of a line that names something, as ``key_of`` writes them: -l and --keeplast of "-l, --keep-last=N"."""
+    """Return the names in a line that names something, as ``key_of`` writes them: -l and --keeplast of "-l,
+    --keep-last=N"."""
     return {key_of(token) for token in _TOKEN.findall(_VALUE.sub("", line))}
 
 
 def key_of(name: str) -> str:
-    """A name as names are compared: the dashes before it, and its letters without signs and case.
+    """Normalise a name for comparison: its leading dashes, and its letters without signs and case.
 
-    Single letters keep their case, by which options such as -p and -P differ.
+    Single letters keep their case, which distinguishes options such as -p and -P.
 
     Examples:
         >>> key_of("--Keep-last"), key_of("pid file"), key_of("-P")
@@ -85,9 +85,9 @@ def key_of(name: str) -> str:
 
 
 def holds_names(names: Sequence[str], text: str) -> bool:
-    """Return whether a text holds all names that ``identifiers`` found, however their parts are joined there.
+    """Return whether a text contains all names that ``identifiers`` returned, however their parts are joined there.
 
-    A longer name, as ``max_wal_senders`` or ``--no-edit``, does not hold a shorter one, ``max_wal`` or ``--edit``.
+    A longer name, e.g. ``max_wal_senders`` or ``--no-edit``, does not contain a shorter one, ``max_wal`` or ``--edit``.
     """
     folded = _folded(text) if names else ""
     patterns = (rf"(?<!\w)(?<!\w-){_JOINED.join(map(re.escape, name))}(?![-_]?[^\W_])" for name in names)
@@ -95,7 +95,7 @@ def holds_names(names: Sequence[str], text: str) -> bool:
 
 
 def is_identifier(token: str) -> bool:
-    """Whether a word is one that only names are written as: with an underscore, a long option, or a code."""
+    """Return whether a word has a form used only by names: with an underscore, a long option, or a code."""
     if "_" in token.strip("_-") or _LONG_OPTION.fullmatch(token) or _NUMBERED.fullmatch(token):
         return True
     digits = sum(character.isdecimal() for character in token)  # a code of letters and digits, as 70B3D501B

@@ -1,4 +1,4 @@
-"""The numbers and dates in the cells of a column, where all of them can be compared."""
+"""The numbers and dates in the cells of a column, if all of them are comparable."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import date
 from oreqa.text.dates import whole_date
 
 EMPTY = {"", "-", "--", "–", "—", "n/a", "na", "nan", "none", "null", "?", "."}
-"""What stands in a cell without a value, in lower case."""
+"""Cell contents that mean no value, in lower case."""
 
 _NUMBER = re.compile(
     r"(?P<before>[^\d\s.,+()\[\]{}<>~≈∼≤≥±=–—-]{0,3}) ?(?P<number>[+-]?(?:\d[\d.,\s]*)?\d)"
@@ -22,10 +22,11 @@ _MINUS = "\N{MINUS SIGN}"
 
 
 def quantities(cells: Sequence[str]) -> list[float | None] | None:
-    """The value of each cell of a column, None for one without; None for all if they cannot be compared.
+    """Return the value of each cell of a column, None for an empty one; None for all if they are not comparable.
 
-    They can where all are dates, which become days, or all are numbers that have one unit or none and write thousands and
-    decimals in one way. Bounds, as "<5", and estimates, as "~5", are not compared, nor what stands in brackets.
+    They are comparable if all are dates, which become days, or if all are numbers with the same unit or none and a
+    consistent format of thousands and decimals. Bounds such as "<5", estimates such as "~5", and text in brackets are
+    not comparable.
 
     Examples:
         >>> quantities(["1,200 kg", "", "950 kg"]), quantities(["950 kg", "2 t"])
@@ -40,7 +41,7 @@ def quantities(cells: Sequence[str]) -> list[float | None] | None:
 
 
 def are_dates(cells: Sequence[str]) -> bool:
-    """Whether all cells of a column that are not empty hold dates or years."""
+    """Return whether all non-empty cells of a column contain dates or years."""
     filled = [cell.strip() for cell in cells if cell.strip().lower() not in EMPTY]
     return bool(filled) and (bool(_dates(filled)) or all(re.fullmatch(r"1[0-9]{3}|20[0-9]{2}", cell) for cell in filled))
 
@@ -64,9 +65,9 @@ def _numbers(cells: Sequence[str]) -> list[float] | None:
 
 
 def _decimal_mark(numbers: Sequence[str]) -> str | None:
-    """The mark before decimals; None where numbers differ in it, or where "1.234" beside "950" may be either.
+    """Return the decimal mark; None if numbers use different ones, or if "1.234" beside "950" is ambiguous.
 
-    Without another sign a comma before three figures divides thousands, as English writes them.
+    Without other evidence, a comma before three digits separates thousands, as in English.
     """
     told = {mark for number in numbers if (mark := _told_mark(number))}
     if told:
@@ -77,7 +78,7 @@ def _decimal_mark(numbers: Sequence[str]) -> str | None:
 
 
 def _told_mark(number: str) -> str:
-    """The mark before decimals that a number tells: the second of two, not one that stands twice; empty if it tells none."""
+    """Return the decimal mark evident from a number: the second of two, not one that occurs twice; empty if ambiguous."""
     marks = _MARK.findall(number)
     if not marks or _UNTOLD.fullmatch(number):
         return ""

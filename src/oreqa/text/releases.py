@@ -1,4 +1,4 @@
-"""Headings of change logs: a version, and the day of its release."""
+"""Headings of change logs: a version, and its release date."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _STAGES = {
     **dict.fromkeys(("m", "milestone", "pre", "preview", "ea"), -2), **dict.fromkeys(("c", "rc", "cr"), -1),
     **dict.fromkeys(("p", "pl", "patch", "post", "sp", "hotfix", "rev"), 1),
 }  # fmt: skip
-"""What the letters behind a version's numbers make of it: a draft that comes before the release, or a later one."""
+"""What letters after a version's numbers mean: a pre-release, before the release, or a later one."""
 NO_NAME = frozenset(
     ("appendix", "chapter", "clause", "example", "figure", "item", "part", "rule", "section", "step", "table")
 )
@@ -36,8 +36,7 @@ VersionOrder = tuple[tuple[int, ...], int, str, int]
 
 @dataclass(frozen=True, slots=True)
 class ReleaseHeading:
-    """Where a heading holds a version and its day, (0, 0) without one; what orders versions; and whether it is a draft, as a
-    release candidate is.
+    """Where a heading has a version and its date, (0, 0) without one; the version's order; and whether it is a pre-release.
 
     Examples:
         >>> heading = "4.10.1 (2026-05-02)"
@@ -53,10 +52,10 @@ class ReleaseHeading:
 
 
 def release_of(heading: str) -> ReleaseHeading | None:
-    """The release that a heading of a change log is about; None for other headings, as "1.2 Installing" or "Table 2.1".
+    """Return the release that a change log's heading is about; None for other headings, as "1.2 Installing" or "Table 2.1".
 
-    The name of a program stands before a version only where a day follows. A year alone is a release's only in brackets, a
-    month without a day behind a mark, as in "1.2 - May 2020".
+    A program's name may precede a version only if a date follows. A year alone must be in brackets, a month without a
+    day must follow a dash, as in "1.2 - May 2020".
     """
     match = _HEADING.fullmatch(heading) if len(heading) <= 80 else None
     if match is None:
@@ -74,9 +73,9 @@ def release_of(heading: str) -> ReleaseHeading | None:
 
 
 def version_order(version: str) -> VersionOrder:
-    """What orders versions: their numbers; then drafts before the release, and letters and patches behind it, by theirs.
+    """Return what orders versions: their numbers; then pre-releases before the release, and letters and patches after it.
 
-    Other letters, as of "5.0.Final" or "1.2+dfsg", change no order.
+    Other letters, as in "5.0.Final" or "1.2+dfsg", do not affect the order.
 
     Examples:
         >>> sorted(["1.0.2", "1.0.2u", "1.0.2-beta1", "1.0.10"], key=version_order)

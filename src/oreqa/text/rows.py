@@ -1,4 +1,4 @@
-"""Rows of tables as text that names their columns, where the cells stand in it, and answers that are cells."""
+"""Table rows as text that names their columns, the positions of cells in it, and answers that are cells."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import replace
 from oreqa.core import Range, Span
 
 CELL_GAP = " | "
-"""What stands between the cells of a row that does not name its columns."""
+"""The separator of cells in a row that does not name its columns."""
 
 _PART = re.compile(r"([^:;]{1,60}): (.{1,80})")
-"""A cell with its column's name. What is longer is prose that holds colons and semicolons."""
+"""A cell with its column's name. Anything longer is prose that contains colons and semicolons."""
 
 
 def row_text(cells: Iterable[tuple[str | None, str]], gap: str = "; ") -> str:
@@ -21,7 +21,7 @@ def row_text(cells: Iterable[tuple[str | None, str]], gap: str = "; ") -> str:
 
 
 def record_text(names: Sequence[str], values: Sequence[str]) -> str | None:
-    """Return the ``row_text`` of a row's filled cells, or None if ``row_cells`` would not read its cells back from it."""
+    """Return the ``row_text`` of a row's non-empty cells, or None if ``row_cells`` could not parse it."""
     filled = [(name, value) for name, value in zip(names, values, strict=False) if value]
     text = row_text(filled)
     cells = [(text[slice(*name)], text[slice(*value)]) for name, value in row_cells(text, 0)]
@@ -29,9 +29,9 @@ def record_text(names: Sequence[str], values: Sequence[str]) -> str | None:
 
 
 def row_cells(text: str, place: int) -> list[tuple[Range, Range]]:
-    """Return the cells of the row of a table at the character ``place``: where the column's name stands, and the value.
+    """Return the cells of the table row at the character ``place``: the ranges of the column's name and of the value.
 
-    There are none if the line there is not ``row_text`` of two cells or more that all have names.
+    There are none unless the line is the ``row_text`` of two or more cells that all have names.
     """
     begin = text.rfind("\n", 0, place) + 1
     end = text.find("\n", place)
@@ -46,9 +46,9 @@ def row_cells(text: str, place: int) -> list[tuple[Range, Range]]:
 
 
 def whole_cell(span: Span, text: str) -> Span:
-    """The cell that a span of ``text`` begins in, if that is in a row which names its columns; of a name, its value.
+    """Return the cell in which a span of ``text`` begins, if its row names its columns; for a column's name, its value.
 
-    No answer then runs over a cell or is a column's name.
+    No answer then crosses a cell border or is a column's name.
     """
     for (begin, _), (start, end) in row_cells(text, span.start):
         if begin <= span.start < end:

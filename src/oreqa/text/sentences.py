@@ -1,4 +1,4 @@
-"""Split text into sentences, with exact character offsets, and tell those of prose from headings, tables and code."""
+"""Splits text into sentences, with exact character offsets, and tells prose from headings, tables and code."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ _PROSE_WORD = regex.compile(r"[\p{L}\p{M}]++(?:['’-][\p{L}\p{M}]++)*+")
 _CODE = regex.compile(r"[{}<>|=;\\]|--\w|[#$]\s?[^\W\d]|\w::|\n[-=~^]{3}")
 
 MIN_LETTERS = 0.75
-"""Share of the characters that are letters or spaces."""
+"""The smallest share of characters that are letters or spaces."""
 
 
 def split_sentences(text: str, language: str = "en") -> list[tuple[int, int]]:
     """Return the offsets ``(start, end)`` of the sentences of ``text``, in order, without surrounding white space.
 
     A list item, a table row or a line that is not wrapped prose is a sentence. Text without sentence punctuation is one
-    sentence; white space alone has none. Sentences without a letter or digit are dropped, unless the
-    text has no others: then the first is kept. ``language`` is an ISO 639-1 code.
+    sentence; white space alone has none. Sentences without a letter or digit are dropped, unless the text has no others:
+    then the first one is kept. ``language`` is an ISO 639-1 code.
     """
     sentences: list[tuple[int, int]] = []
     line_start = 0
@@ -85,9 +85,9 @@ def _ends_in_number(text: str, start: int, end: int) -> bool:
 
 
 def is_prose(sentence: str) -> bool:
-    """Whether a sentence is one of prose: it begins and ends like a sentence and has a function word and little code.
+    """Return whether a sentence is prose: it begins and ends like a sentence and has a function word and little code.
 
-    A mark of a list before it does not count.
+    A list mark before it is ignored.
     """
     text = sentence[match.end() :] if (match := _MARKER.match(sentence)) else sentence
     words = _PROSE_WORD.findall(text)

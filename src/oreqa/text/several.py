@@ -1,4 +1,4 @@
-"""Questions that ask for several things, how many they ask for, and the items of what lists them in a sentence."""
+"""Questions that ask for several things, how many they ask for, and the items of an enumeration in a sentence."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NO_NOUN = (
     "|means|says|tells|wins|dies|keeps|lets|allows|brings|stops|starts|provides|contains|includes|describes|determines"
     "|series|news|gas|bus|bias|alias|canvas|lens"
 )
-"""Words that end as plurals do, and are none."""
+"""Words that end like plurals but are none."""
 
 _PLURAL = rf"(?!(?:{_NO_NOUN})\b)(?:[\w-]{{2,}}(?<![sui])s|people|men|women|children|criteria|indices)\b(?!')"
 _ASKED_NUMBER = re.compile(
@@ -39,21 +39,21 @@ _SINGLE = re.compile(
     r"|^\W*(?:\w+ )?how (?:many|much|long|old|far|often)\b",
     re.IGNORECASE,
 )
-"""What asks for a name, an amount or one of two."""
+"""Questions for a name, an amount or one of two."""
 
 _BETWEEN = re.compile(
     r"\([^()]*\)|(?P<gap>(?:[,;](?!(?<=\d,) \d{4}\b)(?:\s+(?:and|or|&|as well as))?|\s+(?:and|or|&|as well as))\s+)"
 )
-"""What stands between items, and brackets, in which there are none; the comma of a date is none."""
+"""Separators of items, and brackets, which contain none; the comma of a date is not a separator."""
 
 _LIST_MARK = re.compile(r"\s*[-*•‣◦–]\s+(?=\S)")
-"""What begins an item of a list that has a line for each."""
+"""The mark of an item in a list with one item per line."""
 
 _QUOTES = " \t\n\"'`‘’‚“”„«»"
 
 
 def asked_number(question: str) -> int | None:
-    """How many things a question asks for, up to ten; None if it does not say.
+    """Return how many things a question asks for, up to ten; None if it does not say.
 
     Examples:
         >>> asked_number("Which three protocols are supported?"), asked_number("Who of the two men won?")
@@ -64,7 +64,7 @@ def asked_number(question: str) -> int | None:
 
 
 def asks_for_several(question: str) -> bool:
-    """Whether a question asks for several things, by a number or a plural.
+    """Return whether a question asks for several things, by a number or a plural.
 
     Examples:
         >>> asks_for_several("Who were the founders?"), asks_for_several("Which port does it use?")
@@ -78,7 +78,7 @@ def asks_for_several(question: str) -> bool:
 
 
 def listed_items(text: str) -> list[Range]:
-    """Where the items stand that a text lists with commas, semicolons, "and" and "or"; all of it if it lists nothing.
+    """Return the ranges of the items that a text lists with commas, semicolons, "and" and "or"; the whole text if none.
 
     Examples:
         >>> text = "TLS, SSH and QUIC"
@@ -96,8 +96,10 @@ def listed_items(text: str) -> list[Range]:
 
 
 def _between_items(text: str) -> Iterator[re.Match[str]]:
-    """What stands between the items of a text. Where commas follow the last conjunction, items have as many inside: "Bonn,
-    Germany and Nice, France" are two."""
+    """Yield the separators between the items of a text.
+
+    If commas follow the last conjunction, each item has as many inside: "Bonn, Germany and Nice, France" are two.
+    """
     gaps = [match for match in _BETWEEN.finditer(text) if match["gap"]]
     apart = [number for number, match in enumerate(gaps) if match["gap"].strip() != ","]
     ends = [-1, *apart, len(gaps)]
@@ -110,6 +112,6 @@ def _between_items(text: str) -> Iterator[re.Match[str]]:
 
 
 def _without_quotes(text: str, start: int, end: int) -> Range:
-    """A stretch of a text without blanks and quotation marks around it: the reader's span may hold one of a pair."""
+    """Return a range without surrounding blanks and quotation marks: the reader's span may include one of a pair."""
     item = text[start:end]
     return start + len(item) - len(item.lstrip(_QUOTES)), start + len(item.rstrip(_QUOTES))

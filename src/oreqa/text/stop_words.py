@@ -1,4 +1,4 @@
-"""What a word is; and stop words of English, which say nothing of a topic by themselves."""
+"""The definition of a word, and English stop words, which say nothing about a topic by themselves."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Lists, code, tables and definitions in running text, as the readers of files leave them, found from its sentences.
+"""Finds lists, code, tables and definitions in running text, as left by the file readers, from its sentences.
 
-Items begin with a mark and a line each, and go on to the next mark or a blank line; code and rows are lines of their own; a
-term is a short line above what defines it. What introduces one of them is the sentence before it.
+Items begin with a mark on a new line and continue to the next mark or a blank line; code and rows are separate lines; a
+term is a short line above its definition. The sentence before a structure introduces it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from oreqa.text.rows import CELL_GAP, row_cells
 from oreqa.text.sentences import is_prose
 
 MAX_TERM, SHORT_TERM = 80, 40
-"""Characters of the longest term, and of one on a line of its own within a sentence: a wrapped line is longer."""
+"""The longest term, in characters, and the longest on a line of its own within a sentence: a wrapped line is longer."""
 
 _MARK = re.compile(r"(?:[-*+•‣◦–]|\(?(?P<number>\d{1,3})[.)]|\(?[a-z][.)])[ \t]+\S")
 _COMMAND = re.compile(r"[$#%>]\s?\S|\w+> ")
@@ -27,57 +27,57 @@ _MIN_WORDS = 3
 
 @dataclass(frozen=True, slots=True)
 class TextLine:
-    """A sentence, item, row or line of code, with the white space before it; ``before`` holds what stands there."""
+    """A sentence, item, row or line of code; ``before`` is the white space or mark before it."""
 
     text: str
     before: str
 
     @property
     def begins_line(self) -> bool:
-        """Whether it is the first on its line."""
+        """Return whether it is the first on its line."""
         return "\n" in self.before
 
     @property
     def begins_paragraph(self) -> bool:
-        """Whether a blank line stands before it."""
+        """Return whether a blank line precedes it."""
         return self.before.count("\n") > 1
 
     @property
     def number(self) -> int | None:
-        """The number of an item that has one."""
+        """Return the number of a numbered item."""
         match = _MARK.match(self.text) if self.begins_line else None
         return int(match["number"]) if match and match["number"] else None
 
     @property
     def is_item(self) -> bool:
-        """Whether a list's mark stands before it."""
+        """Return whether a list mark precedes it."""
         return self.begins_line and bool(_MARK.match(self.text))
 
     @property
     def is_row(self) -> bool:
-        """Whether it is a row of cells."""
+        """Return whether it is a row of cells."""
         return (CELL_GAP in self.text and not _COMMAND.match(self.text)) or bool(row_cells(self.text, 0))
 
     @property
     def is_code(self) -> bool:
-        """Whether it looks like a line of code or a command."""
+        """Return whether it looks like a line of code or a command."""
         if not self.begins_line or self.is_item or self.is_sentence or row_cells(self.text, 0):
             return False
         return bool(_COMMAND.match(self.text)) or len(_CODE.findall(self.text)) > _MAX_CODE * len(self.text)
 
     @property
     def is_sentence(self) -> bool:
-        """Whether it ends as a sentence of several words does, or is one of prose."""
+        """Return whether it ends like a sentence of several words, or is prose."""
         return (self.text.endswith((".", "!", "?", ":")) and self.text.count(" ") >= _MIN_WORDS) or is_prose(self.text)
 
     @property
     def has_term(self) -> bool:
-        """Whether it begins a paragraph with a short line that is its term."""
+        """Return whether it begins a paragraph with a short line that is its term."""
         return self.begins_paragraph and bool(_HAS_TERM.match(self.text))
 
     @property
     def introduces(self) -> bool:
-        """Whether it ends as what introduces a list or code does."""
+        """Return whether it ends like an introduction of a list or code."""
         return self.text.endswith(":")
 
 
@@ -85,8 +85,8 @@ class TextLine:
 class Structure:
     """A list, code, table or definition: ``lines[start:end]``.
 
-    ``parts`` are its items, lines or rows, as ranges of lines, in order. What stands before the first of them introduces it:
-    a lead-in, a header, a term. ``ordered`` says that its items are numbered.
+    ``parts`` are its items, lines or rows, as ranges of lines, in order. Lines before the first part introduce it: a
+    lead-in, a header, a term. ``ordered`` says that its items are numbered.
     """
 
     kind: BlockKind
@@ -97,9 +97,9 @@ class Structure:
 
 
 def find_structures(lines: Sequence[TextLine]) -> list[Structure]:
-    """The structures of a text, in order. Definitions may hold others; no other overlaps another.
+    """Return the structures of a text, in order. Only definitions may contain others; no others overlap.
 
-    Definitions that a sentence with a colon introduces are the items of a list.
+    Definitions introduced by a sentence with a colon are the items of a list.
     """
     structures: list[Structure] = []
     taken = terms = 0
@@ -122,7 +122,7 @@ def find_structures(lines: Sequence[TextLine]) -> list[Structure]:
 
 
 def _lists_of_definitions(lines: Sequence[TextLine], structures: Sequence[Structure]) -> list[Structure]:
-    """The lists whose items are definitions that follow each other."""
+    """Return the lists whose items are consecutive definitions."""
     definitions = [structure for structure in structures if structure.kind == "definition"]
     ends = {structure.start: structure.end for structure in definitions}
     ends |= {place: _paragraph_end(lines, place) for place, line in enumerate(lines) if place not in ends and line.has_term}
@@ -151,14 +151,15 @@ def _list(lines: Sequence[TextLine], first: int, free: int) -> Structure:
 
 
 def _item_goes_on(lines: Sequence[TextLine], place: int, number: int | None) -> bool:
-    """Whether a new paragraph belongs to the item before it: it is indented, or the next number comes behind it."""
+    """Return whether a new paragraph belongs to the previous item: it is indented, or followed by the next number."""
     if lines[place].before.rpartition("\n")[2].startswith("  "):
         return not lines[place].is_code or any(line.is_item for line in lines[place : place + 6])
     return number is not None and any(line.number == number + 1 for line in lines[place : place + 6])
 
 
 def _lead_in(lines: Sequence[TextLine], first: int, free: int) -> int:
-    """Where the sentence begins that introduces what begins at ``first``; ``first`` if there is none behind ``free``."""
+    """Return where the introductory sentence of a structure at ``first`` begins; ``first`` if there is none after
+    ``free``."""
     before = first - 1
     if before < free or not (lines[before].introduces or not lines[first].begins_paragraph):
         return first
@@ -166,7 +167,7 @@ def _lead_in(lines: Sequence[TextLine], first: int, free: int) -> int:
 
 
 def _is_table(lines: Sequence[TextLine], place: int) -> bool:
-    """Whether rows begin here: two, or one that names its columns. A single line may be commands with a pipe."""
+    """Return whether rows begin here: two, or one that names its columns. A single line may be commands with a pipe."""
     if not lines[place].is_row:
         return False
     alone = place + 1 == len(lines) or not lines[place + 1].is_row
@@ -186,13 +187,13 @@ def _code(lines: Sequence[TextLine], first: int, free: int) -> Structure:
 
 
 def _is_term(lines: Sequence[TextLine], place: int) -> bool:
-    """Whether a paragraph begins with short lines that are no sentences, and goes on with sentences."""
+    """Return whether a paragraph begins with short lines that are not sentences, and continues with sentences."""
     behind = place + _terms(lines, place)
     return lines[place].begins_paragraph and place < behind < _paragraph_end(lines, place) and lines[behind].is_sentence
 
 
 def _terms(lines: Sequence[TextLine], place: int) -> int:
-    """How many lines of a paragraph are terms."""
+    """Return how many lines of a paragraph are terms."""
     number = 0
     for line, behind in zip(lines[place:], lines[place + 1 :], strict=False):
         if len(line.text) > MAX_TERM or line.text.endswith((".", "!", ":", ";", ",")) or not behind.begins_line:

@@ -1,4 +1,4 @@
-"""Extend answers to whole words; ``read.csv2``, ``/etc/fstab`` and ``10%`` are words that a tokenizer splits.
+"""Extends answers to whole words; ``read.csv2``, ``/etc/fstab`` and ``10%`` are words that a tokenizer splits.
 
 In prose a hyphen separates words, because the parts of "12-year-old", "Anglo-Saxon" and "1985-1990" can be answers. In
 identifiers, options, host names and dates it does not: ``--no-edit``, ``all-MiniLM-L6-v2``, ``my-host.org``, ``UTF-8``,
@@ -22,7 +22,7 @@ _FRONT = r"(?:--?|(?:\.\.?|~)?/\.?|[.@$€£¥#])"
 _BACK = r"(?:\+\+?(?!\w)|#(?!\w)|(?<=\d)[%‰€£¥]|(?<=\d)°[CF]?)"
 _CHAIN = re.compile(f"(?:(?<![^\\s(\\[{{\"'“‘`<,;=|]){_FRONT})?{_RUN}(?:{_JOINT}{_RUN})*{_BACK}?")
 
-# Hyphens join the parts of options, of names of files and hosts, of names with digits after letters, of UTF-8 and its like,
+# Hyphens join the parts of options, of file and host names, of names with digits after letters, of UTF-8 and the like,
 # and of dates.
 _MACHINE = re.compile(r"^-|[_/@\\]|[a-z]\.[a-z0-9]|(?<![^\W\d_])[A-Za-z]+\d|(?<!\w)[A-Z]+-\d|^\d+(?:-\d+){2,}$")
 
@@ -36,9 +36,9 @@ _QUOTES = "\"`'"
 
 
 def long_words(text: str, ends: Sequence[int] = ()) -> list[tuple[int, int]]:
-    """Return the words that contain punctuation, in order, as end-exclusive character ranges. Takes linear time.
+    """Return the words that contain punctuation, in order, as end-exclusive character ranges, in linear time.
 
-    They are cut at ``ends``, the places in order where fields end, and their parts are then words.
+    They are split at ``ends``, the places in order where fields end, and their parts are then words.
     """
     words: list[tuple[int, int]] = []
     for match in _CHAIN.finditer(text):
