@@ -1,4 +1,4 @@
-"""How many questions and answers a file of data holds, as Wang et al. (2021, Table 1) count them."""
+"""Counts the questions and answers in a data file, like Wang et al. (2021, Table 1)."""
 
 from __future__ import annotations
 
@@ -17,41 +17,41 @@ from oreqa.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class DataCounts:
-    """What a file holds. Equal questions count once, and so does an answer to several of them.
+    """The contents of a data file. Equal questions count once, and so does an answer to several of them.
 
-    An answer is a sentence of the paragraphs, a document of a BEIR folder, the text and passage of a pair, or the text of an
-    answer, or a pattern, in a list of questions.
+    An answer is a sentence of the paragraphs, a document of a BEIR folder, the text and passage of a pair, or the text of
+    an answer, or a pattern, in a question list.
     """
 
     kind: Kind
     passages: int | None
-    """Paragraphs, or documents of a BEIR folder; a list of questions, and pairs, have none."""
+    """Paragraphs, or documents of a BEIR folder; None for question lists and pairs."""
     candidates: int | None
     """Sentences of the paragraphs, or documents."""
     questions: int
     """Questions that have an answer."""
     unanswered: int
-    """Questions without one."""
+    """Questions without an answer."""
     answers: int
     pairs: int
-    """Pairs of a question and an answer to it."""
+    """Pairs of a question and an answer."""
 
     @property
     def answers_a_question(self) -> float:
-        """The mean number of answers of a question that has one."""
+        """The mean number of answers per answered question."""
         return self.pairs / self.questions if self.questions else 0.0
 
     @property
     def questions_an_answer(self) -> float:
-        """The mean number of questions that an answer answers."""
+        """The mean number of questions per answer."""
         return self.pairs / self.answers if self.answers else 0.0
 
 
 def count_data(data: str | Path, *, sentences: str | Path | None = None, split: str = "test") -> DataCounts:
-    """Count a SQuAD or MRQA file, a BEIR folder's ``split``, pairs, or a list of questions.
+    """Count a SQuAD or MRQA file, a BEIR folder's ``split``, pairs, or a question list.
 
-    Sentences are those of oreqa's own splitter, or of the boundaries in the file ``sentences``, as in ``evaluate_reqa``.
-    Raises InputError for data that cannot be read, and for boundaries of what has no paragraphs.
+    Sentences come from oreqa's splitter, or from the boundaries in the file ``sentences``, as in ``evaluate_reqa``.
+    Raises InputError for data that cannot be read, and for boundaries of data without paragraphs.
     """
     path = as_path(data, "data")
     kind = data_kind(path)
@@ -82,7 +82,7 @@ def count_data(data: str | Path, *, sentences: str | Path | None = None, split: 
 def _counts(
     kind: Kind, passages: int | None, candidates: int | None, asked: Iterable[str], answers: Iterable[tuple[str, Any]]
 ) -> DataCounts:
-    """The counts of questions and their answers; ``asked`` are questions that may have none."""
+    """Return the counts of questions and their answers; ``asked`` also has questions without answers."""
     pairs = set(answers)
     answered = {question for question, _ in pairs}
     return DataCounts(

@@ -1,4 +1,4 @@
-"""Data files of every supported format: their kind, and the paragraphs, questions, passages and tasks that they hold."""
+"""Data files of every supported format: detects their kind, and loads paragraphs, questions, passages and tasks."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ Kind = Literal["squad", "mrqa", "questions", "pairs", "beir", "unknown"]
 
 
 def data_kind(path: Path) -> Kind:
-    """The kind of a data folder or file by its name, of JSON lines and tables by the first row, too; files may be gzipped.
+    """Return the kind of a data folder or file by name and, for JSON lines and tables, by the first row; it may be gzipped.
 
-    A table that has a column of passages holds pairs, any other questions.
+    A table with a column of passages contains pairs, any other contains questions.
     """
     name = path.name.lower().removesuffix(".gz")
     if path.is_dir():
@@ -52,9 +52,9 @@ def load_paragraphs(path: Path) -> list[Paragraph]:
 
 
 def load_passages(path: Path) -> list[Passage]:
-    """The paragraphs of a SQuAD or MRQA file, or the documents of a BEIR folder, as a passage each, whatever is asked there.
+    """Return the paragraphs of a SQuAD or MRQA file, or the documents of a BEIR folder, as one passage each.
 
-    Raises InputError for data that cannot be read.
+    Questions are ignored. Raises InputError for data that cannot be read.
     """
     if path.is_dir():
         return [paragraph_passage(Document(entry.id, entry.title, entry.text)) for entry in load_corpus(path)]
@@ -63,9 +63,9 @@ def load_passages(path: Path) -> list[Passage]:
 
 @dataclass(frozen=True, slots=True)
 class QuestionFile:
-    """The questions of a file, and the paragraphs that they are asked of; a list of questions has none.
+    """The questions of a file, and their paragraphs; a question list has none.
 
-    ``places`` holds the number of each question's paragraph.
+    ``places`` has the number of each question's paragraph.
     """
 
     questions: list[OpenQuestion]
@@ -74,8 +74,10 @@ class QuestionFile:
 
 
 def load_question_file(path: Path, held_out: bool | None = None) -> QuestionFile:
-    """Read all questions of a list, or those of a SQuAD or MRQA file: of its training articles, of its ``held_out`` ones, or
-    of all (None). Raises InputError for a file of another type, and one that names the malformed row.
+    """Read all questions of a list, or those of a SQuAD or MRQA file.
+
+    Of the latter, those of its training articles, of its ``held_out`` ones, or of all (None). Raises InputError for another
+    file type, and naming a malformed row.
     """
     kind = data_kind(path)
     if kind in ("questions", "pairs"):
@@ -94,14 +96,14 @@ def load_question_file(path: Path, held_out: bool | None = None) -> QuestionFile
 
 
 def questions_to_ask(path: Path) -> list[str]:
-    """All questions of a list, a table, or a SQuAD or MRQA file, whether they have answers or not. Raises InputError."""
+    """Return all questions of a list, a table, or a SQuAD or MRQA file, answered or not. Raises InputError."""
     if data_kind(path) in ("questions", "pairs"):
         return load_question_texts(path)
     return [question.text for question in load_question_file(path).questions]
 
 
 def answered_questions(path: Path, held_out: bool = False) -> list[OpenQuestion]:
-    """The questions of ``load_question_file`` that have an answer or a pattern."""
+    """Return the questions of ``load_question_file`` that have an answer or a pattern."""
     return [question for question in load_question_file(path, held_out).questions if question.is_answerable]
 
 
@@ -117,8 +119,8 @@ def load_task(path: Path, split: str = "train", held_out: bool = False) -> ReqaT
 
 
 def load_training_pairs(path: Path) -> list[Pair]:
-    """The pairs of a pair file, gold and silver, or the gold pairs of a task (``load_task``).
+    """Return the pairs of a pair file, gold and silver, or the gold pairs of a task (``load_task``).
 
-    Raises InputError that names what cannot be read.
+    Raises InputError naming what cannot be read.
     """
     return list(load_pairs(path)) if data_kind(path) == "pairs" else gold_pairs(load_task(path))

@@ -1,4 +1,4 @@
-"""Marks as what evaluation and training read: a list of questions, pairs, or SQuAD's paragraphs."""
+"""Converts marks to data for evaluation and training: a question list, pairs, or SQuAD paragraphs."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from oreqa.errors import InputError
 from oreqa.files import write_jsonl
 
 MarkedKind = Literal["questions", "pairs", "squad"]
-"""A list for ``oreqa eval openqa``, ``fit`` and ``adapt``, pairs for ``oreqa train retriever``, or a file in SQuAD's form
-for ``oreqa train reader``."""
+"""A list for ``oreqa eval openqa``, ``fit`` and ``adapt``, pairs for ``oreqa train retriever``, or a SQuAD file for
+``oreqa train reader``."""
 
 PlacedMark = tuple[Mark, Passage]
-"""A mark with the passage of an index that its answer stands in."""
+"""A mark with the index's passage that contains its answer."""
 
 
 def place_marks(marks: Iterable[Mark], passages: Iterable[Passage]) -> list[PlacedMark]:
-    """The marks with an answer whose passage is among these, unchanged; in the marks' order."""
+    """Return the marks with an answer whose passage is among these, unchanged, in the order of the marks."""
     answered = [mark for mark in marks if mark.answers]
     wanted = {(mark.document, mark.context) for mark in answered}
     places: dict[tuple[str | None, str], Passage] = {}
@@ -36,23 +36,23 @@ def place_marks(marks: Iterable[Mark], passages: Iterable[Passage]) -> list[Plac
 
 
 def marked_pair(mark: Mark, passage: Passage) -> Pair | None:
-    """The question with the sentence in which its answer begins; None in a passage without sentences."""
+    """Return the question with the sentence in which its answer begins; None for a passage without sentences."""
     if not passage.sentences:
         return None
     return Pair(mark.question, sentence_candidate(passage, passage.sentences[sentence_at(passage, mark.start)]))
 
 
 def need_marked_file(path: Path, kind: MarkedKind) -> None:
-    """Raise InputError for a name by whose ending the file would be taken for another kind."""
+    """Raise InputError for a file name whose extension means another kind."""
     ending = ".json" if kind == "squad" else ".jsonl"
     if not path.name.removesuffix(".gz").endswith(ending):
         raise InputError(f"{path}: {kind} are read from a file that ends in {ending}; name it so")
 
 
 def write_marked(path: Path, kind: MarkedKind, marks: Sequence[Mark], placed: Sequence[PlacedMark]) -> int:
-    """Write marks as data of a ``kind``. Returns how many it holds.
+    """Write marks as data of a ``kind``; return the number of rows.
 
-    Questions are those of the ``placed`` marks, and those that the documents do not answer; pairs and paragraphs need an
+    Questions are those of the ``placed`` marks and those that the documents do not answer; pairs and paragraphs need an
     answer. Raises InputError if the file cannot be written.
     """
     if kind == "questions":
@@ -75,7 +75,7 @@ def _question_row(mark: Mark) -> dict[str, Any]:
 
 
 def _paragraphs(placed: Sequence[PlacedMark]) -> list[Paragraph]:
-    """Each marked passage once with its questions, those of one title after another."""
+    """Return each marked passage once with its questions, grouped by title."""
     questions: dict[tuple[str, str], list[Question]] = defaultdict(list)
     for mark, passage in placed:
         question = Question(mark.id, mark.question, tuple(Gold(answer, mark.start) for answer in mark.answers))

@@ -1,4 +1,5 @@
-"""What people said of answers: the marks of an index, a row a question, in a file that ``oreqa eval openqa`` reads."""
+"""People's judgements of answers: the marks of an index, one row per question, in a file that ``oreqa eval openqa``
+reads."""
 
 from __future__ import annotations
 
@@ -18,19 +19,19 @@ MARKS_FILE, UNDECIDED_FILE, _LOCK = "marks.jsonl", "undecided.jsonl", "marks.loc
 """Files in an index's folder: marks, and questions whose answer was wrong, without the right one."""
 
 Verdict = Literal["right", "corrected", "none", "wrong"]
-"""The answer is right; this is the right one; the documents hold none; or it is wrong, and nobody said what is right."""
+"""The answer is right; this is the right one; the documents have none; or it is wrong, and the right one is not known."""
 
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 _AROUND = ",;:?!\"'“”„‘’‚«»¿¡،؛؟।。、"
-"""Signs of sentences before and behind words."""
+"""Punctuation before and after words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A question with its right ``answers``, none if the documents hold none.
+    """A question with its right ``answers``; none if the documents have none.
 
-    ``answer`` is the sentence, ``context`` the passage and ``start`` the character of the answer in it; ``title`` and
+    ``answer`` is the sentence, ``context`` the passage and ``start`` the offset of the answer in it; ``title`` and
     ``document`` are the document's. ``given_answer`` is what had been answered, ``time`` when the mark was set (UTC).
     """
 
@@ -48,7 +49,7 @@ class Mark:
 
 
 def question_id(question: str) -> str:
-    """What equal questions share: case, white space and the sentence signs around words do not count.
+    """Return an id that equal questions share, ignoring case, white space and punctuation around words.
 
     A full stop before a word counts, as in ".5" and ".NET", and so do signs within words, as in "1.5" and "C++".
 
@@ -64,18 +65,18 @@ def question_id(question: str) -> str:
 
 
 def mark_json(mark: Mark) -> dict[str, Any]:
-    """A mark as it stands in the file."""
+    """Return a mark as stored in the file."""
     return {name.removesuffix("_answer"): value for name, value in asdict(mark).items()}
 
 
 def read_marks(folder: Path, file: str = MARKS_FILE) -> list[Mark]:
-    """The marks of an index, the oldest first. Raises InputError for a file that is damaged."""
+    """Return the marks of an index, oldest first. Raises InputError for a damaged file."""
     path = folder / file
     return [_mark(row, f"{path}, line {number}") for number, row in read_jsonl(path)] if path.exists() else []
 
 
 def set_mark(folder: Path, mark: Mark) -> None:
-    """Set the mark of a question, in place of what was said of it before.
+    """Set the mark of a question, replacing an earlier one.
 
     Raises InputError if the index's folder cannot be written.
     """
@@ -83,7 +84,7 @@ def set_mark(folder: Path, mark: Mark) -> None:
 
 
 def remove_mark(folder: Path, name: str) -> bool:
-    """Remove what was said of a question, by its id; False if nothing was."""
+    """Remove the mark of a question, by its id; return False if there was none."""
     is_there = any(each.id == name for file in (MARKS_FILE, UNDECIDED_FILE) for each in read_marks(folder, file))
     if is_there:
         _put(folder, name, None)
@@ -91,8 +92,11 @@ def remove_mark(folder: Path, name: str) -> bool:
 
 
 def _put(folder: Path, name: str, mark: Mark | None) -> None:
-    """Put a mark, or none, in place of all that was said of a question, by its id. Both files are read before one is
-    written, and the one that gains a mark is written first: nothing is lost if the other cannot be."""
+    """Replace all marks of a question, by its id, with a mark or none.
+
+    Both files are read before one is written, and the one that gains a mark is written first, so that nothing is lost if the
+    other cannot be written.
+    """
     target = UNDECIDED_FILE if mark is not None and mark.verdict == "wrong" else MARKS_FILE
     try:
         with lock_file(folder / _LOCK, wait=True):
@@ -109,7 +113,7 @@ def _put(folder: Path, name: str, mark: Mark | None) -> None:
 
 
 def _write(path: Path, marks: list[Mark]) -> None:
-    if not path.exists():  # what replaces it keeps its mode
+    if not path.exists():  # the replacement keeps its mode
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     write_bytes(path, b"".join(json.dumps(mark_json(mark), ensure_ascii=False).encode() + b"\n" for mark in marks))
 
@@ -120,7 +124,7 @@ def _mark(row: dict[str, Any], where: str) -> Mark:
         raise InputError(f"{where}: it is no mark: its verdict is one of {', '.join(VERDICTS)}, its answers are texts")
     question = need(row, "question", str, where)
     return Mark(
-        question_id(question),  # not as it was stored: what makes questions equal may have changed since
+        question_id(question),  # not the stored id: what makes questions equal may have changed since
         question,
         tuple(answers),
         verdict,

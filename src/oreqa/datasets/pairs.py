@@ -1,13 +1,13 @@
-"""Question-answer pairs, gold and silver in one file that people can read and edit.
+"""Question-answer pairs, gold and silver, in one file that people can read and edit.
 
-One JSON object a line: ``question``; ``answer``, a sentence; ``context``, the passage that holds it; ``title``, the
-passage's title with its heading; ``start``, the answer's first character in the context, where it is not its first
-occurrence; ``weight`` (the classifier's probability for silver; 1 if left out); ``source``, ``score`` and ``rank`` of mined
-ones; ``negatives``, objects of ``answer``, ``context`` and ``title`` that do not answer the question; ``passage``, a name
-that several forms of one passage share.
+Each line is a JSON object: ``question``; ``answer``, a sentence; ``context``, the passage that contains it; ``title``, the
+passage's title with its heading; ``start``, the answer's offset in the context, if it is not the first occurrence;
+``weight`` (the classifier's probability for silver; default 1); ``source``, ``score`` and ``rank`` of mined ones;
+``negatives``, objects with ``answer``, ``context`` and ``title`` that do not answer the question; ``passage``, a name shared
+by several forms of one passage.
 
-A row without ``answer`` pairs a question with a whole passage, as other programs write them: ``question``, ``query`` or
-``anchor``; ``passage``, ``context`` or ``positive``; and, if there is one, ``negative``. A table has the same columns.
+A row without ``answer`` pairs a question with a whole passage, as written by other programs: ``question``, ``query`` or
+``anchor``; ``passage``, ``context`` or ``positive``; and optionally ``negative``. A table has the same columns.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ GOLD, SILVER = "gold", "silver"
 class Candidate:
     """A sentence that may answer a question, in its passage: ``context[start:end] == answer``.
 
-    ``head`` is the line that models read before the context: the passage's title with its heading. Without a ``start`` it
-    is the first occurrence of the answer. Raises ValueError if the context does not hold it there.
+    ``head`` is the line that models read before the context: the passage's title with its heading. The default ``start``
+    is the first occurrence of the answer. Raises ValueError if the context does not contain it there.
 
     Examples:
         >>> Candidate("Its blood is blue.", "An octopus has three hearts. Its blood is blue.", "Octopus").start
@@ -52,15 +52,15 @@ class Candidate:
 
     @property
     def end(self) -> int:
-        """Behind the answer's last character."""
+        """The offset after the answer's last character."""
         return self.start + len(self.answer)
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A question and a sentence that answers it; ``score`` and ``rank`` say how a mined one was found.
+    """A question and a sentence that answers it; ``score`` and ``rank`` say how a mined one was ranked.
 
-    Contexts that are forms of one passage, as without one sentence or another, have the same ``passage``.
+    Contexts that are forms of one passage, e.g. without some sentence, have the same ``passage``.
     """
 
     question: str
@@ -74,7 +74,7 @@ class Pair:
 
 
 def load_pairs(path: Path) -> Iterator[Pair]:
-    """Read pairs of JSON lines, or of a table. Raises InputError that names the line of a mistake."""
+    """Read pairs from JSON lines or a table. Raises InputError naming the line of a mistake."""
     for where, row in read_pair_rows(path):
         if "data" in row and "question" not in row:
             raise InputError(f"{path}: it is a SQuAD file; make pairs of it with: oreqa mine negatives --data {path}")
@@ -92,7 +92,7 @@ def load_pairs(path: Path) -> Iterator[Pair]:
 
 
 def read_pair_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The places of pairs, and their rows as ``pair_row`` writes them. Raises InputError for what is no row."""
+    """Yield the places of pairs, and their rows in the form of ``pair_row``. Raises InputError for invalid rows."""
     if not is_table(path):
         yield from ((f"{path}, line {number}", _with_answer(row)) for number, row in read_jsonl(path))
         return
@@ -108,7 +108,8 @@ def read_pair_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def is_pair(row: Mapping[str, Any]) -> bool:
-    """Whether a row of JSON lines is a pair, and no question with its answers; a mark has answers and an answer, too."""
+    """Return whether a JSON-lines row is a pair rather than a question with answers; a mark has answers and an
+    answer, too."""
     named = {name for part in ("question", "passage") for name in COLUMN_NAMES[part] if name in row}
     if "answers" in row or not named & set(COLUMN_NAMES["question"]):
         return False
@@ -116,7 +117,7 @@ def is_pair(row: Mapping[str, Any]) -> bool:
 
 
 def _with_answer(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A pair with its whole passage as the answer, if it has no other."""
+    """Return a pair with its whole passage as the answer, if it has no other."""
     if "answer" in row or not is_pair(row):
         return row
     question, passage = (next(row[name] for name in COLUMN_NAMES[part] if name in row) for part in ("question", "passage"))
@@ -173,7 +174,7 @@ def _candidate(row: Any, where: str) -> Candidate:
 
 
 def pair_row(pair: Pair) -> dict[str, Any]:
-    """A pair as a line of the file."""
+    """Return a pair as a row of the file."""
     row: dict[str, Any] = {"question": pair.question, **_row(pair.positive), "weight": round(pair.weight, 4)}
     row["source"] = pair.source
     if pair.score is not None:
@@ -197,10 +198,10 @@ def _row(candidate: Candidate) -> dict[str, Any]:
 
 
 def passage_pairs(pairs: Iterable[Pair]) -> list[Pair]:
-    """The pairs with whole passages instead of sentences, each question with each passage once.
+    """Return the pairs with whole passages instead of sentences, each question with each passage once.
 
-    Of a passage's pairs the best is taken: gold before silver, then the one of the greatest weight. Negatives from the
-    passage itself are left out.
+    Of a passage's pairs the best is used: gold before silver, then the one with the greatest weight. Negatives from the
+    passage itself are dropped.
     """
     best: dict[tuple[str, Candidate], Pair] = {}
     for pair in pairs:
@@ -217,22 +218,22 @@ def _whole(candidate: Candidate) -> Candidate:
 
 
 def passage_candidates(passage: Passage) -> list[Candidate]:
-    """The sentences of a passage as candidates, under what encoders read before it: its title and heading."""
+    """Return the sentences of a passage as candidates, with the head that encoders read: its title and heading."""
     return [sentence_candidate(passage, sentence) for sentence in passage.sentences]
 
 
 def sentence_candidate(passage: Passage, sentence: Sentence) -> Candidate:
-    """One of a passage's sentences as a candidate."""
+    """Return one of a passage's sentences as a candidate."""
     head = passage_head(passage.title, passage.heading)
     return Candidate(sentence.text, passage.text, head, sentence.start - passage.start)
 
 
 def task_candidates(task: ReqaTask) -> list[Candidate]:
-    """The candidates of a task, by their numbers."""
+    """Return the candidates of a task, by number."""
     return [candidate for passage in task.passages for candidate in passage_candidates(passage)]
 
 
 def gold_pairs(task: ReqaTask) -> list[Pair]:
-    """Every question of a task with each of its gold sentences."""
+    """Return every question of a task with each of its gold sentences."""
     candidates = task_candidates(task)
     return [Pair(text, candidates[g]) for text, golds in zip(task.questions, task.gold, strict=True) for g in golds]

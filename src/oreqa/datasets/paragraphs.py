@@ -1,4 +1,4 @@
-"""Paragraphs with questions: the types that hold reading comprehension data, SQuAD and MRQA files, and held-out articles."""
+"""Paragraphs with questions: the types for reading comprehension data, SQuAD and MRQA files, and held-out articles."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HELD_OUT_ARTICLES = 10
 """One article in this many is held out of all training, for tuning and calibration."""
 
 _MARK = re.compile(r"\[(?:DOC|PAR|TLE|SEP)\]")
-"""What stands between the documents, titles and paragraphs of MRQA's HotpotQA, TriviaQA and SearchQA."""
+"""Separators of documents, titles and paragraphs in MRQA's HotpotQA, TriviaQA and SearchQA."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Question:
 
 
 def placed_answers(text: str, question: Question) -> list[tuple[int, int]]:
-    """The characters of a question's answers in its paragraph, those left out that do not stand where the data says."""
+    """Return the ranges of a question's answers in its paragraph, without those that are not where the data says."""
     ranges = ((gold.start, gold.start + len(gold.text), gold.text) for gold in question.answers)
     return [(start, end) for start, end, answer in ranges if start >= 0 and answer.strip() and text[start:end] == answer]
 
@@ -59,7 +59,7 @@ class Paragraph:
 
 
 def load_squad(path: Path) -> list[Paragraph]:
-    """Read a SQuAD file (1.1 or 2.0, plain or gzipped). Raises InputError that names the malformed entry."""
+    """Read a SQuAD file (1.1 or 2.0, plain or gzipped). Raises InputError naming the malformed entry."""
     content = read_json(path)
     paragraphs = []
     for a, article in enumerate(need(content, "data", list, str(path))):
@@ -86,9 +86,9 @@ def _golds(row: Any, name: str, where: str) -> tuple[Gold, ...]:
 
 
 def load_mrqa(path: Path) -> list[Paragraph]:
-    """Read an MRQA file, with every detected span of each answer. The marks between paragraphs become blank lines.
+    """Read an MRQA file, with every detected span of each answer. Marks between paragraphs become blank lines.
 
-    Raises InputError that names the malformed line.
+    Raises InputError naming the malformed line.
     """
     paragraphs = []
     for number, row in read_jsonl(path):
@@ -133,12 +133,12 @@ def readable_title(title: str) -> str:
 
 
 def is_held_out(paragraph: Paragraph) -> bool:
-    """Return whether a paragraph's article, or the paragraph itself if it has no title, is held out of training."""
+    """Return whether a paragraph's article, or the paragraph itself without a title, is held out of training."""
     return is_held_out_name(readable_title(paragraph.title) or paragraph.text)
 
 
 def is_held_out_name(name: str, of: int = HELD_OUT_ARTICLES) -> bool:
-    """Return whether the article of this title, or the untitled paragraph of this text, is held out: one in ``of``."""
+    """Return whether the article with this title, or the untitled paragraph with this text, is held out: one in ``of``."""
     return int.from_bytes(hashlib.sha1(name.encode()).digest()[:8]) % of == 0
 
 
@@ -152,7 +152,7 @@ def split_articles(paragraphs: Iterable[Paragraph]) -> tuple[list[Paragraph], li
 
 
 def whole_passages(paragraphs: Iterable[Paragraph], language: str = "en") -> list[Passage]:
-    """Every paragraph as one passage, with our own splitter's sentences; documents are named by title and number."""
+    """Return every paragraph as one passage, split by our sentence splitter; documents are named by title and number."""
     return [
         paragraph_passage(Document(f"{paragraph.title}#{number}", readable_title(paragraph.title), paragraph.text), language)
         for number, paragraph in enumerate(paragraphs)
@@ -160,7 +160,7 @@ def whole_passages(paragraphs: Iterable[Paragraph], language: str = "en") -> lis
 
 
 def save_squad(path: Path, paragraphs: Iterable[Paragraph], version: str = "1.1") -> None:
-    """Write a SQuAD file. Raises InputError for an unanswerable question in version 1.1, which cannot hold it."""
+    """Write a SQuAD file. Raises InputError for an unanswerable question in version 1.1, which does not support it."""
     articles: list[dict[str, Any]] = []
     for title, group in groupby(paragraphs, key=lambda paragraph: paragraph.title):
         articles.append({"title": title, "paragraphs": [_paragraph_row(p, version) for p in group]})

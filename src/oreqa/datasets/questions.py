@@ -1,6 +1,6 @@
 """Question lists for open question answering: JSON lines of ``{question, answers | pattern}``, or a table of such rows.
 
-A row may also have the ``document`` that holds the answer, the ``collection``, and the ``kind`` of question.
+A row may also have the ``document`` with the answer, the ``collection``, and the ``kind`` of question.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from oreqa.text.answers import match_pattern, normalize_answer, occurrences, pat
 class OpenQuestion:
     """A question to answer from a collection, with its answers or a regular expression that correct answers match.
 
-    With neither, the collection holds no answer. ``document`` is the end of a path, or a pattern with ``*``.
+    Without both, the collection has no answer. ``document`` is the end of a path, or a pattern with ``*``.
     """
 
     id: str
@@ -41,8 +41,8 @@ class OpenQuestion:
 def load_question_list(path: Path) -> list[OpenQuestion]:
     """Read a question list. An empty list of answers marks an unanswerable question.
 
-    The file is JSON lines, or a table, in which an empty cell is an empty list. A question without an id has the number of
-    its line, or of its row in a workbook. Raises InputError that names the malformed row, or one whose id another has.
+    The file is JSON lines, or a table, in which an empty cell is an empty list. The default id is the line number, or the
+    row number in a workbook. Raises InputError naming a malformed row, or a row with a repeated id.
     """
     questions: list[OpenQuestion] = []
     lines: dict[str, int] = {}
@@ -55,7 +55,7 @@ def load_question_list(path: Path) -> list[OpenQuestion]:
 
 
 def load_question_texts(path: Path) -> list[str]:
-    """The questions of a list alone, with or without answers. Raises InputError that names the malformed row."""
+    """Return only the question texts of a list, answered or not. Raises InputError naming the malformed row."""
     return [need(row, "question", str, where) for _, where, row in _rows(path)]
 
 
@@ -66,14 +66,14 @@ def _rows(path: Path) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
 
 
 def answer_ranges(text: str, question: OpenQuestion) -> list[tuple[int, int]]:
-    """The ranges of ``text`` where an answer stands as whole words, or where the pattern matches; in rising order."""
+    """Return the ranges of ``text`` with an answer as whole words, or where the pattern matches; in rising order."""
     if question.pattern is not None:
         return pattern_occurrences(text, question.pattern)
     return sorted({span for answer in question.answers for span in occurrences(text, answer)})
 
 
 def is_exact(answer: str, question: OpenQuestion) -> bool:
-    """Whether an answer equals one of the question's after normalisation, or matches its pattern from its beginning."""
+    """Return whether an answer equals one of the question's after normalisation, or matches its pattern from the start."""
     if question.pattern is not None:
         return match_pattern(answer, question.pattern)
     return normalize_answer(answer) in {normalize_answer(gold) for gold in question.answers}

@@ -21,10 +21,10 @@ from oreqa.errors import InputError
 from oreqa.files import need, read_jsonl
 
 _CANDIDATE = re.compile(r"(?:[A-Z][A-Za-z-]*_)?(?P<question>.+?)(?:/?_\d+_\d+)?")
-"""The id of a candidate of MultiReQA: the name of the set, the id of a question in MRQA, and places."""
+"""A MultiReQA candidate id: the name of the set, the id of an MRQA question, and positions."""
 
 Boundaries = Mapping[tuple[str, int] | str, Sequence[Range]]
-"""Sentences of a paragraph, by the title of its article and its number there, or by the id of a question about it."""
+"""Sentences of a paragraph, by its article's title and its number there, or by the id of a question about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,11 @@ class ReqaTask:
 
 
 def load_boundaries(path: Path) -> Boundaries:
-    """Read sentence boundaries: rows ``{title, paragraph, start, end}``, by article title and paragraph number from 0; or
-    MultiReQA's ``{candidate_id, response_start, response_end}``, by the id of a question of MRQA."""
+    """Read sentence boundaries.
+
+    Rows are ``{title, paragraph, start, end}``, by article title and paragraph number from 0; or MultiReQA's
+    ``{candidate_id, response_start, response_end}``, by the id of an MRQA question.
+    """
     ranges: dict[tuple[str, int] | str, set[Range]] = {}
     for number, row in read_jsonl(path):
         where = f"{path}, line {number}"
@@ -60,7 +63,7 @@ def load_boundaries(path: Path) -> Boundaries:
 
 
 def build_reqa(paragraphs: Sequence[Paragraph], boundaries: Boundaries | None = None, language: str = "en") -> ReqaTask:
-    """Build the task from sentence ``boundaries``, or without them by splitting the sentences here.
+    """Build the task from sentence ``boundaries``, or else with our sentence splitter.
 
     Raises InputError if a paragraph has no boundaries, or boundaries outside its text.
     """
@@ -124,14 +127,14 @@ def _golds(grades: Mapping[str, int], numbers: Mapping[str, int]) -> set[int]:
 
 
 def draw_questions(task: ReqaTask, count: int | None, seed: int) -> ReqaTask:
-    """Return the task with a random sample of ``count`` questions; with all of them if ``count`` is None or no fewer."""
+    """Return the task with a random sample of ``count`` questions; with all of them if ``count`` is None or not smaller."""
     if count is None or count >= len(task.questions):
         return task
     return _with_questions(task, sorted(random.Random(seed).sample(range(len(task.questions)), count)))
 
 
 def questions_of_candidates(task: ReqaTask) -> dict[int, list[int]]:
-    """The gold candidates in order, each with the numbers of its questions."""
+    """Return the gold candidates in order, each with the numbers of its questions."""
     asked: dict[int, list[int]] = {}
     for number, golds in enumerate(task.gold):
         for gold in golds:
@@ -143,7 +146,7 @@ def often_asked(task: ReqaTask, min_questions: int, where: str) -> ReqaTask:
     """Return the task with the questions about candidates that have at least ``min_questions`` (Wang et al. 2021, 4.5).
 
     All candidates stay. A question with several gold candidates is kept if one of them has that many questions; the others
-    stay gold, because they answer it, too. Raises InputError with ``where`` if no candidate has that many questions.
+    stay gold, as they answer it, too. Raises InputError with ``where`` if no candidate has that many questions.
     """
     kept = often_asked_numbers(task, min_questions)
     if not kept:
@@ -153,7 +156,7 @@ def often_asked(task: ReqaTask, min_questions: int, where: str) -> ReqaTask:
 
 
 def often_asked_numbers(task: ReqaTask, min_questions: int) -> list[int]:
-    """The numbers of the questions that ``often_asked`` keeps."""
+    """Return the numbers of the questions that ``often_asked`` keeps."""
     asked = questions_of_candidates(task)
     return [number for number, golds in enumerate(task.gold) if max(len(asked[gold]) for gold in golds) >= min_questions]
 

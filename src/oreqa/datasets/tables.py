@@ -1,6 +1,6 @@
 """Tables of questions and of pairs: CSV, TSV and Excel workbooks, as rows like those of JSON lines.
 
-The first line names the columns if one of its cells is a name of ``question``. Without such a line the first column holds
+The first line names the columns if one of its cells is a name of ``question``. Otherwise the first column contains
 questions, and the second, if there is one, answers.
 """
 
@@ -25,14 +25,14 @@ COLUMN_NAMES: Mapping[str, tuple[str, ...]] = {
     "passage": ("passage", "context", "positive"),
     "negative": ("negative",),
 }
-"""The columns that have several names."""
+"""Columns with several accepted names."""
 
 _OTHERS = ("id", "pattern", "document", "collection", "kind", "title")
 _TRANSLATED = {
     "question": ("frage", "fragen", "pregunta", "domanda", "pergunta", "vraag"),
     "answers": ("antwort", "antworten", "réponse", "respuesta", "risposta", "resposta", "antwoord"),
 }
-"""The same in German, French, Spanish, Italian, Portuguese and Dutch: tables in these languages have such headers."""
+"""Their names in German, French, Spanish, Italian, Portuguese and Dutch, for tables in these languages."""
 
 _COLUMNS = {name: name for name in _OTHERS} | {
     name: column for names_of in (COLUMN_NAMES, _TRANSLATED) for column, names in names_of.items() for name in names
@@ -42,7 +42,7 @@ _WITHOUT_COMMA = re.compile(r"""['"]\s+['"]""")  # how numpy prints arrays
 
 
 def is_table(path: Path) -> bool:
-    """Whether a file is a table, by its name."""
+    """Return whether a file is a table, by its name."""
     return _suffix(path) in (".csv", ".tsv", ".xlsx")
 
 
@@ -51,18 +51,18 @@ def _suffix(path: Path) -> str:
 
 
 def table_columns(path: Path) -> list[str]:
-    """The columns that the first row of a table stands for, as ``question`` and ``answers``. Raises InputError."""
+    """Return the columns named by the first row of a table, e.g. ``question`` and ``answers``. Raises InputError."""
     for _, where, row in _rows(path):
         return _named(row, where) or ["question", "answers"][: len(row)]
     return []
 
 
 def table_questions(path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
-    """Yield the rows of a list of questions with their numbers and places: ``question``, ``answers`` as a list if there is
-    such a column, and the other columns as they are if they hold anything.
+    """Yield the rows of a question list with their numbers and places.
 
-    An empty cell of answers is an empty list. Several stand in one cell with ``|`` between them, or as a list of JSON or
-    Python. Raises InputError that names the line, or the row of a workbook.
+    A row has ``question``, ``answers`` as a list if there is such a column, and the other columns if not empty. An empty
+    cell of answers is an empty list; several answers in a cell are separated by ``|``, or form a JSON or Python list.
+    Raises InputError naming the line, or the row of a workbook.
     """
     for number, where, cells in table_rows(path):
         row: dict[str, Any] = {name: text for name, text in cells.items() if text and name not in ("answers", "negative")}
@@ -72,9 +72,9 @@ def table_questions(path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
 
 
 def table_rows(path: Path) -> Iterator[tuple[int, str, dict[str, str]]]:
-    """Yield the number and the place of each row behind the header, with its cells by column.
+    """Yield the number and the place of each row after the header, with its cells by column.
 
-    Raises InputError for a table without questions, and for a row that has more or fewer cells than the table has columns.
+    Raises InputError for a table without questions, and for a row with more or fewer cells than columns.
     """
     columns: list[str] = []
     for number, where, row in _rows(path):
@@ -104,7 +104,7 @@ def table_rows(path: Path) -> Iterator[tuple[int, str, dict[str, str]]]:
 
 
 def _rows(path: Path) -> Iterator[tuple[int, str, list[str]]]:
-    """The number and the place of each row that holds anything, with its cells without the space around them."""
+    """Yield the number and the place of each non-empty row, with its cells stripped."""
     name, unit = path.name.lower().removesuffix(".gz"), "line"
     data = b"".join(byte_lines(path))
     rows: Iterator[tuple[int, list[str]]]
@@ -114,7 +114,9 @@ def _rows(path: Path) -> Iterator[tuple[int, str, list[str]]]:
 
             rows, unit = iter(first_sheet(data, path)), "row"
         else:
-            rows = iter(list(numbered_rows(io.StringIO(_text(data)), name)))  # an open quote is told before what it swallows
+            rows = iter(
+                list(numbered_rows(io.StringIO(_text(data)), name))
+            )  # an open quote is reported before what it swallows
         for number, row in rows:
             cells = [cell.strip() for cell in row]
             if any(cells):
@@ -131,7 +133,7 @@ def _text(data: bytes) -> str:
 
 
 def _named(row: list[str], where: str) -> list[str]:
-    """The columns of a first row that names them, those of other names as they are; none if it names no question."""
+    """Return the columns if the first row names them, keeping unknown names; none if it has no name of ``question``."""
     columns = [_COLUMNS.get(cell.casefold(), cell) for cell in row]
     while columns and not columns[-1]:
         columns.pop()
