@@ -129,9 +129,14 @@ def kept_folder(work: Path, *models: str | Path, settings: Sequence[object] = ()
     return folder
 
 
+def measured_commit() -> str:
+    """The commit of the code that a benchmark measures."""
+    return commit(ROOT / "src", ROOT / "benchmarks") or "unknown"
+
+
 def write_result(file: Path, result: Mapping[str, object]) -> None:
     """Write a benchmark's figures, with the commit of the code that was measured unless they name one."""
-    write_json(file, {"commit": commit(ROOT / "src", ROOT / "benchmarks") or "unknown", **result})
+    write_json(file, {"commit": measured_commit(), **result})
 
 
 def report(name: str, result: Mapping[str, object]) -> None:

@@ -9,7 +9,7 @@ and of the processor, medians. ``--other`` is a Python with txtai, LanceDB and b
 
 Parts: search; quality (candidates against every sentence, and with vectors compared in full); update (one and a hundred
 documents published, with drawn vectors, so that encoding is left out, and one removed); merges (a thousand updates); rivals.
-Those of ``--parts`` are measured at ``--sizes``, and the rest of what was measured stays.
+Those of ``--parts`` are measured at ``--sizes``, and the rest of what was measured stays: each names the commit of its code.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from oreqa.index.removal import remove_documents
 from oreqa.index.writer import open_writer
 
 sys.path.append(str(Path(__file__).parents[1]))
-from common import RESULTS, report, squad
+from common import RESULTS, measured_commit, report, squad
 from support.drawn_vectors import draw_vectors
 from support.growth_rivals import RIVALS
 from support.paragraphs import paragraph_texts
@@ -235,8 +235,9 @@ def main() -> None:
     for size in options.sizes:
         run("prepare", options, size)
         for part in options.parts:
-            rows[f"{size}"] = {**rows.get(f"{size}", {}), part: run(part, options, size)}
-            report("capacity/growth", {"collections": rows})
+            row = {"commit": measured_commit(), **run(part, options, size)}
+            rows[f"{size}"] = {**rows.get(f"{size}", {}), part: row}
+            report("capacity/growth", {"commit": "that of each part", "collections": rows})
 
 
 if __name__ == "__main__":
