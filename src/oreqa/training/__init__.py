@@ -1,6 +1,6 @@
-"""One short trainer for each model, recipes, and the records that runs leave behind.
+"""One short trainer per model, recipes, and the records that runs leave behind.
 
-``train_model`` does what ``oreqa train`` does; it is imported when it is asked for.
+``train_model`` does what ``oreqa train`` does; it is imported on first use.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _NEEDED = ("torch", "transformers", "sentence_transformers", "pydantic", "accele
 
 
 def need_torch() -> None:
-    """Raise ModelError, with the line that mends it, where the training extra is not installed."""
+    """Raise ModelError, with the command that installs it, if the training extra is missing."""
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
         raise ModelError(f"training needs {', '.join(missing)}: {INSTALL_TRAIN}")

@@ -1,4 +1,4 @@
-"""Models that begin as another one: its encoder, its settings, and layers of it that are kept as they are."""
+"""Models initialised from another one: its encoder, its settings, and frozen layers of it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NOT_KEPT = ("oreqa", "architectures", "transformers_version", "dtype", "torch_d
 
 
 def check_positions(backbone: Path, **tokens: int) -> None:
-    """Raise InputError if a model has no positions for an input of the ``tokens``, which are named by their recipe keys."""
+    """Raise InputError if a model has too few positions for an input of the ``tokens``, given by recipe key."""
     positions = input_positions(read_config(backbone), backbone, minimum=0)
     if sum(tokens.values()) > positions:
         keys, verb = " and ".join(f"{key} = {value}" for key, value in tokens.items()), "is" if len(tokens) == 1 else "are"
@@ -38,12 +38,14 @@ _RATES = {
     "distilbert": (("dropout", "seq_classif_dropout"), ("attention_dropout",)),
     "modernbert": (("embedding_dropout", "mlp_dropout", "classifier_dropout"), ("attention_dropout",)),
 }
-"""Names of the rates of dropout, and of attention's, where they are not those of BERT."""
+"""Names of the dropout rates, and of attention's, where they differ from BERT's."""
 
 
 def dropout_rates(model_type: str, dropout: float | None, attention: float | None = None) -> dict[str, float]:
-    """The settings of an architecture that say how much is dropped; ``attention`` is ``dropout``, and this is the
-    backbone's, unless they are given."""
+    """Return an architecture's dropout settings.
+
+    ``attention`` defaults to ``dropout``, and ``dropout`` to the backbone's.
+    """
     others, of_attention = _RATES.get(model_type, (("hidden_dropout_prob",), ("attention_probs_dropout_prob",)))
     attention = dropout if attention is None else attention
     rates = [*((name, dropout) for name in others), *((name, attention) for name in of_attention)]
@@ -51,19 +53,19 @@ def dropout_rates(model_type: str, dropout: float | None, attention: float | Non
 
 
 def embeddings_of(backbone: PreTrainedModel) -> list[nn.Module]:
-    """What an encoder has below its layers: embeddings, ELECTRA's projection of them, MPNet's bias of relative positions."""
+    """Return an encoder's modules below its layers: embeddings, ELECTRA's projection of them, MPNet's position bias."""
     names = ("embeddings", "embeddings_project", "relative_attention_bias")
     return [module for name, module in backbone.named_modules() if name.rpartition(".")[2] in names]
 
 
 def layers_of(backbone: PreTrainedModel) -> nn.ModuleList:
-    """An encoder's layers, the lowest first."""
+    """Return an encoder's layers, the lowest first."""
     count = backbone.config.num_hidden_layers
     return next(module for module in backbone.modules() if isinstance(module, nn.ModuleList) and len(module) == count)
 
 
 def kept_separators(backbone: Path) -> dict[str, int]:
-    """The setting ``separators`` of a reader's folder, if it has one: what learns on from it reads the same inputs."""
+    """Return a reader folder's setting ``separators``, if any: further training must read the same inputs."""
     settings = read_config(backbone).get("oreqa") or {}
     return {"separators": settings["separators"]} if "separators" in settings else {}
 
@@ -83,12 +85,12 @@ def start_headed(
     lora: Lora | None = None,
     **settings: Any,
 ) -> M:
-    """A ``kind`` with the encoder of the folder ``base``, and with its ``head`` or a new one.
+    """Return a ``kind`` initialised with the encoder of the folder ``base``, and with its ``head`` or a new one.
 
-    Without ``dropout`` the rates are those of ``base``, which may be stored as a difference from another model. The lowest
-    ``frozen_layers`` are kept as they are, and with ``freeze_embeddings`` its embeddings; with ``lora`` all of the encoder,
-    and factors beside it train. Raises InputError if the encoder is a recurrent one, ModelError if its weights are missing
-    or do not fit.
+    The default rates of ``dropout`` are those of ``base``, which may be stored as a difference. The lowest
+    ``frozen_layers`` are frozen, and with ``freeze_embeddings`` the embeddings; with ``lora`` the whole encoder is
+    frozen, and factors beside it are trained. Raises InputError for a recurrent encoder, ModelError if its weights are
+    missing or do not fit.
     """
     content = read_config(base)
     if content.get("model_type") == RECURRENT:
@@ -118,7 +120,7 @@ NEW_LAYERS = 2
 
 
 def trainable_encoder(path: Path) -> EncoderFolder:
-    """The settings of an encoder's folder. Raises InputError for one of static embeddings."""
+    """Return the settings of an encoder's folder. Raises InputError for static embeddings."""
     folder = read_encoder_folder(path)
     if folder.static:
         raise InputError(f"{path}: its embeddings are static, with no layers to train; name a transformer to begin with")
@@ -130,13 +132,13 @@ def start_encoder(
 ) -> DualEncoder:
     """Return a dual encoder initialised from an encoder's folder. ``settings`` become ``config.oreqa``.
 
-    Two encoders begin as the backbone's two, or both as its one; with ``encoder`` they are new ones of that kind, and only
-    their embeddings are the backbone's. The backbone's attention is kept if it has as many hops as are asked for, and its
-    projection if it has the width. The question's token type starts as a copy of type 0, so that the untrained model
-    computes what the backbone does.
+    Two encoders start from the backbone's two, or both from its one; with ``encoder`` they are new ones of that kind,
+    with only the embeddings of the backbone. The backbone's attention is kept if it has the requested number of hops,
+    and its projection if it has the width. The question's token type starts as a copy of type 0, so that the untrained
+    model computes what the backbone does.
 
-    Raises ModelError if the backbone has two encoders, and one is asked for or their shapes differ, or if its projection of
-    that width is no single linear layer.
+    Raises ModelError if the backbone has two encoders, and one is requested or their shapes differ, or if its projection of
+    that width is not a single linear layer.
     """
     passages = trainable_encoder(backbone)
     questions = passages.questions or passages
@@ -178,7 +180,7 @@ _SHAPE = (
     "vocab_size", "max_position_embeddings", "type_vocab_size", "embedding_size", "dim", "n_layers", "n_heads", "hidden_dim",
     "activation", "hidden_activation", "relative_attention_num_buckets", "layer_types", "local_attention",
 )  # fmt: skip
-"""Settings that two encoders of one shape have in common."""
+"""Settings that must be equal for two encoders of one shape."""
 
 
 def _config(folder: EncoderFolder, encoder: NewEncoder | None) -> PreTrainedConfig:

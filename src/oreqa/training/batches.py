@@ -1,4 +1,4 @@
-"""The order in which examples are seen: batches of similar length, at random, so that little is computed on padding."""
+"""The order of examples: random batches of similar length, to reduce padding."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import TypeVar
 T = TypeVar("T")
 
 STRETCH = 64
-"""So many batches are sorted by length at a time: what stands in a batch stays mostly random."""
+"""Batches sorted by length at a time: the content of a batch stays mostly random."""
 
 TOKENISED_TOGETHER = 1024
-"""Texts of examples that are tokenised together."""
+"""Texts of examples tokenised at a time."""
 
 
 def similar_length_batches(
     examples: Sequence[T], length: Callable[[T], object], batch: int, rng: random.Random
 ) -> list[list[T]]:
-    """Batches of ``batch`` examples, in random order; those that are not full come last.
+    """Return batches of ``batch`` examples, in random order; incomplete ones come last.
 
-    ``length`` gives what is sorted by. The examples should come in random order themselves.
+    ``length`` is the sort key. The examples should be in random order already.
     """
     stretch = STRETCH * batch
     batches = []
@@ -31,8 +31,10 @@ def similar_length_batches(
 
 
 def in_a_row(epochs: Iterable[Sequence[list[T]]], batch: int) -> list[T]:
-    """The examples of all batches of all epochs, one after another: each ``batch`` of them is a batch. Batches that are not
-    full come last, since in between they would shift all that follow."""
+    """Concatenate the examples of all batches of all epochs, so that each ``batch`` of them is a batch.
+
+    Incomplete batches come last, as they would shift all that follow.
+    """
     batches = [rows for epoch in epochs for rows in epoch]
     full, rest = ([rows for rows in batches if (len(rows) == batch) == is_full] for is_full in (True, False))
     return [example for rows in full + rest for example in rows]

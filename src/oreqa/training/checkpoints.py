@@ -1,4 +1,4 @@
-"""The checkpoints of a run: which of them are as they were written, and what else it resumes from."""
+"""The checkpoints of a run: which of them are intact, and what else is needed to resume."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _CHECKSUMS, _STATE = "checksums.json", "trainer_state.json"
 
 
 def checkpoints_of(out: Path) -> Path:
-    """The folder of a run's checkpoints and whatever else it resumes from; it is removed in the end."""
+    """Return the folder of a run's checkpoints and whatever else it resumes from; it is removed at the end."""
     return out / "checkpoints"
 
 
 @contextmanager
 def name_save_errors(folder: Path, *others: type[Exception]) -> Iterator[None]:
-    """Turn a failure to write (an OSError, safetensors' error, or one of ``others``) into an InputError of one line."""
+    """Turn a failure to write (an OSError, safetensors' error, or one of ``others``) into a one-line InputError."""
     failures: tuple[type[Exception], ...] = (OSError, SafetensorError, *others)
     try:
         yield
@@ -35,16 +35,16 @@ def name_save_errors(folder: Path, *others: type[Exception]) -> Iterator[None]:
 
 
 def seal_checkpoint(checkpoint: Path) -> None:
-    """Write the checksums of a finished checkpoint's files, and of the files beside it, as clusters."""
+    """Write the checksums of a finished checkpoint's files, and of files next to it, such as clusters."""
     files = [*checkpoint.rglob("*"), *checkpoint.parent.iterdir()]
     sums = {os.path.relpath(file, checkpoint): checksum(file) for file in files if file.is_file()}
     write_json(checkpoint / _CHECKSUMS, sums)
 
 
 def last_whole_checkpoint(checkpoints: Path) -> Path | None:
-    """The last checkpoint that is as it was written; whatever is newer is removed, and made again.
+    """Return the last intact checkpoint, removing newer ones, which are made again.
 
-    A run that was killed leaves one half written, and a disk can damage any.
+    A killed run leaves one half written, and a disk can damage any.
     """
     for _, checkpoint in sorted(_steps(checkpoints).items(), reverse=True):
         if _is_whole(checkpoint) and _best_is_whole(checkpoint):
@@ -55,7 +55,7 @@ def last_whole_checkpoint(checkpoints: Path) -> Path | None:
 
 
 def last_saved_step(checkpoints: Path) -> int:
-    """The step of the last checkpoint, whole or not; 0 if there is none."""
+    """Return the step of the last checkpoint, intact or not; 0 if there is none."""
     return max(_steps(checkpoints), default=0)
 
 
@@ -65,7 +65,7 @@ def _steps(checkpoints: Path) -> dict[int, Path]:
 
 
 def _is_whole(checkpoint: Path) -> bool:
-    """Whether its files have their checksums. One of an earlier version has none: its state was written last."""
+    """Return whether its files match their checksums. Earlier versions wrote none: there, the state was written last."""
     if not (checkpoint / _CHECKSUMS).exists():
         return bool(read_object(checkpoint / _STATE))
     sums = read_object(checkpoint / _CHECKSUMS)
@@ -74,7 +74,7 @@ def _is_whole(checkpoint: Path) -> bool:
 
 
 def _best_is_whole(checkpoint: Path) -> bool:
-    """Whether the best checkpoint so far, if there is a dev set, is whole: it is loaded in the end."""
+    """Return whether the best checkpoint so far, if there is a dev set, is intact: it is loaded at the end."""
     best = read_object(checkpoint / _STATE).get("best_global_step")
     return best is None or _is_whole(checkpoint.with_name(f"checkpoint-{best}"))
 

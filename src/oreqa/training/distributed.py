@@ -1,4 +1,4 @@
-"""Processes under torchrun: their numbers, turns, and values that they share."""
+"""Processes under torchrun: their numbers, turns, and shared values."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ T = TypeVar("T")
 
 
 def process_number() -> tuple[int, int]:
-    """The number of this process, and how many there are."""
+    """Return the number of this process, and how many there are."""
     if not _are_several():
         return 0, 1
     return torch.distributed.get_rank(), torch.distributed.get_world_size()
 
 
 def from_first_process(value: T) -> T:
-    """The first process's ``value``, in every process."""
+    """Return the first process's ``value`` in every process."""
     if not _are_several():
         return value
     values = [value]
@@ -31,7 +31,7 @@ def from_first_process(value: T) -> T:
 
 
 def summed(value: Tensor) -> Tensor:
-    """The sum of all processes' values, in every process; ``value`` is changed to it."""
+    """Return the sum of all processes' values in every process; ``value`` is modified in place."""
     if _are_several():
         torch.distributed.all_reduce(value)
     return value
@@ -39,8 +39,8 @@ def summed(value: Tensor) -> Tensor:
 
 @contextmanager
 def in_turn() -> Iterator[None]:
-    """One process after another runs the block: the later ones find the files that the first one left."""
-    # The others wait while the first encodes a collection, which can take longer than processes wait by default.
+    """Run the block in one process after another: later ones find the files left by the first."""
+    # The others wait while the first encodes a collection, which can take longer than the default timeout.
     state = PartialState(cpu=not torch.cuda.is_available(), timeout=timedelta(days=30))
     for turn in range(state.num_processes):
         if turn == state.process_index:
@@ -53,10 +53,10 @@ def _are_several() -> bool:
 
 
 def gather_padded(vectors: Tensor, numbers: Tensor) -> tuple[Tensor, Tensor, int]:
-    """The rows of all processes, with gradients to each, and where this one's begin: ``[W * R, D]``, ``[W * R]``.
+    """Gather the rows of all processes, with gradients to each, and where this one's begin: ``[W * R, D]``, ``[W * R]``.
 
-    ``numbers`` (``[rows]``) go with the ``vectors``; processes that have fewer than ``R`` rows get blanks of number -1. One
-    process alone gets its own rows back.
+    ``numbers`` (``[rows]``) belong to the ``vectors``; processes with fewer than ``R`` rows are padded with number -1. A
+    single process gets its own rows back.
     """
     if not _are_several():
         return vectors, numbers, 0

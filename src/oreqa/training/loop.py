@@ -1,4 +1,4 @@
-"""transformers' Trainer with our loss, two learning rates, a given order of examples and a metric of a dev set."""
+"""transformers' Trainer with our loss, two learning rates, a fixed order of examples and a dev metric."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ from oreqa.training.distributed import process_number
 
 TensorBatch = dict[str, Tensor]
 BatchLoss = Callable[[Any, TensorBatch], Tensor]
-"""The loss of a model on a batch, a number that can be differentiated."""
+"""The differentiable loss of a model on a batch."""
 
 
 class Rounds(Protocol):
-    """Several passes over examples, each in batches that are made when it begins, of the model as it then is."""
+    """Several passes over examples, each with batches created when it begins, using the current model."""
 
     @property
     def count(self) -> int:
-        """How many rounds."""
+        """Return the number of rounds."""
         ...
 
     @property
     def batches(self) -> int:
-        """Batches of each round."""
+        """Return the number of batches per round."""
         ...
 
     def begin(self, number: int) -> Sequence[Sequence[Any]]:
-        """The batches of a round. A run that resumes in the middle of it asks again, and gets the same."""
+        """Return the batches of a round. A run that resumes within it asks again, and gets the same."""
         ...
 
 
@@ -52,15 +52,15 @@ class EarlyStopping:
     """Keep the best checkpoint by a metric, and stop when it has not improved at ``patience`` checkpoints in a row."""
 
     metric: str
-    """Its name."""
+    """The metric's name."""
     measure: Callable[[], float]
-    """Its value for the model as it is. It may leave the model in its mode for evaluation."""
+    """Returns its value for the current model. It may leave the model in evaluation mode."""
     patience: int
     lower_is_better: bool = False
 
 
 class DivergedError(InputError):
-    """The loss, or a weight, is no finite number any more."""
+    """The loss, or a weight, is no longer finite."""
 
     def __init__(self, step: int) -> None:
         super().__init__(
@@ -70,7 +70,7 @@ class DivergedError(InputError):
 
 
 class ReportsSteps(TrainerCallback):  # type: ignore[misc]
-    """Reports the steps of this run, without those of the interrupted run that it resumes."""
+    """Reports the steps of this run, without those before it was resumed."""
 
     def __init__(self, advance: Advance, resumed: int) -> None:
         self._advance, self._reported = advance, resumed
@@ -81,9 +81,9 @@ class ReportsSteps(TrainerCallback):  # type: ignore[misc]
 
 
 class SavesAsAsked(TrainerCallback):  # type: ignore[misc]
-    """A resumed run saves as often as it is told to now, and finds its best checkpoint if its folder was moved.
+    """Makes a resumed run save as often as now configured, and find its best checkpoint if its folder was moved.
 
-    transformers would save as often as before, and look where the folder was. Checkpoints get checksums.
+    transformers would keep the earlier interval and path. Checkpoints get checksums.
     """
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -92,13 +92,13 @@ class SavesAsAsked(TrainerCallback):  # type: ignore[misc]
             state.best_model_checkpoint = str(Path(args.output_dir) / f"checkpoint-{state.best_global_step}")
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        PartialState().wait_for_everyone()  # each process writes how its random numbers go on
+        PartialState().wait_for_everyone()  # each process writes its random state
         if state.is_world_process_zero:
             seal_checkpoint(Path(args.output_dir) / f"checkpoint-{state.global_step}")
 
 
 class _StopEarly(EarlyStoppingCallback):  # type: ignore[misc]
-    """A run that had stopped early when it was interrupted trains no further when it is resumed."""
+    """Makes a resumed run that had already stopped early train no further."""
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         if self.early_stopping_patience_counter >= self.early_stopping_patience:
@@ -123,7 +123,7 @@ class ListDataset(torch.utils.data.Dataset):  # type: ignore[misc]
 
 
 class GivenExamples(torch.utils.data.Dataset):  # type: ignore[misc]
-    """The dataset of a sampler that gives ``count`` batches of examples themselves, not of their numbers."""
+    """The dataset for a sampler that yields ``count`` batches of examples rather than of indices."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -136,12 +136,12 @@ class GivenExamples(torch.utils.data.Dataset):  # type: ignore[misc]
 
 
 class RoundBatches(torch.utils.data.Sampler):  # type: ignore[misc]
-    """The batches of the current round, split evenly over processes."""
+    """The batches of the current round, split evenly among processes."""
 
     def __init__(self, rounds: Rounds) -> None:
         self._rounds, self._batches = rounds, rounds.batches
         self.number: Callable[[], int] = lambda: 0
-        """The number of the current round."""
+        """Returns the number of the current round."""
 
     def __len__(self) -> int:
         return -(-self._batches // process_number()[1])
@@ -151,14 +151,14 @@ class RoundBatches(torch.utils.data.Sampler):  # type: ignore[misc]
         batches = self._rounds.begin(self.number())
         for first in range(
             0, len(batches), processes
-        ):  # all processes ask for the same ones: together they make what is next
+        ):  # all processes request the same ones: together they create the next ones
             yield [batches[(first + each) % len(batches)] for each in range(processes)][rank]
 
 
 class OrderedTrainer(Trainer):  # type: ignore[misc]
     """Trainer with our loss and metric, and two learning rates: of every encoder, and of the heads.
 
-    It prints nothing, and sees the examples in the order in which they are given, or which ``rounds`` give.
+    It prints nothing, and sees the examples in their given order, or in that of ``rounds``.
     """
 
     def __init__(
@@ -178,7 +178,7 @@ class OrderedTrainer(Trainer):  # type: ignore[misc]
             self.remove_callback(printer)
 
     def get_train_dataloader(self) -> Any:
-        """Batches of examples in their order, or those that a round makes when it begins."""
+        """Return batches of examples in order, or those that each round creates when it begins."""
         rounds = self._rounds
         if rounds is None:
             return super().get_train_dataloader()
@@ -193,11 +193,11 @@ class OrderedTrainer(Trainer):  # type: ignore[misc]
         )
 
     def get_batch_samples(self, *arguments: Any) -> Any:
-        """The batches of a step; none for a run that had stopped before it was resumed."""
+        """Return the batches of a step; none for a resumed run that had already stopped."""
         return ([], None) if self.control.should_training_stop else super().get_batch_samples(*arguments)
 
     def create_optimizer(self, model: Any = None) -> Any:
-        """AdamW; only matrices decay."""
+        """Create AdamW; only matrices decay."""
         groups, encoders = [], _encoder_parameters(self.model)
         for heads, rate in zip((False, True), self._rates, strict=True):
             weights = [
@@ -215,12 +215,12 @@ class OrderedTrainer(Trainer):  # type: ignore[misc]
         return loss
 
     def _save_checkpoint(self, *arguments: Any) -> None:
-        """torch raises a RuntimeError if the disk is full."""
+        """Save a checkpoint; torch raises a RuntimeError if the disk is full."""
         with name_save_errors(Path(self.args.output_dir), RuntimeError):
             super()._save_checkpoint(*arguments)
 
     def _issue_warnings_after_load(self, load_result: Any) -> None:
-        """Refuse a checkpoint whose weights have other names: it would be resumed with the model's first weights."""
+        """Refuse a checkpoint whose weights have other names: it would be resumed with the initial weights."""
         if load_result.unexpected_keys:
             raise InputError(
                 f"{self.args.output_dir}: its checkpoints were made by another version of oreqa; remove them to begin anew"
@@ -228,7 +228,7 @@ class OrderedTrainer(Trainer):  # type: ignore[misc]
         super()._issue_warnings_after_load(load_result)
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
-        """The metric of the model as it is."""
+        """Return the metric of the current model."""
         assert self._early_stopping is not None
         metrics = {"eval_dev": self._early_stopping.measure()}
         self.log(metrics)
@@ -238,7 +238,7 @@ class OrderedTrainer(Trainer):  # type: ignore[misc]
 
 
 def _encoder_parameters(model: torch.nn.Module) -> set[int]:
-    """The ids of the parameters of a model's encoders: transformers' models that hold no other one."""
+    """Return the ids of the parameters of a model's encoders: the innermost transformers models."""
     theirs = [module for module in model.modules() if isinstance(module, PreTrainedModel)]
     bare = [module for module in theirs if sum(isinstance(part, PreTrainedModel) for part in module.modules()) == 1]
     return {id(weight) for module in bare for weight in module.parameters()}

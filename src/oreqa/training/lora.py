@@ -1,7 +1,7 @@
-"""Low-rank adaptation (Hu et al. 2022, 2106.09685): the weights stay, and two small matrices beside each learn.
+"""Low-rank adaptation (Hu et al. 2022, 2106.09685): the weights are frozen, and two small matrices beside each are trained.
 
-A linear layer W becomes W + (alpha / rank) B A, with A ``[rank, in]`` random and B ``[out, rank]`` 0 at first. What is
-saved is the difference from the model that training began with (``models.differences``), which loads as any other model.
+A linear layer W becomes W + (alpha / rank) B A, with A ``[rank, in]`` random and B ``[out, rank]`` initially 0. The saved
+model is the difference from the one that training began with (``models.differences``), which loads like any other model.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from oreqa.training.recipes import Lora
 
 
 def add_lora(backbone: PreTrainedModel, lora: Lora, layers: nn.ModuleList) -> None:
-    """Put factors beside the linear layers in some of a backbone's ``layers``.
+    """Add factors to the linear layers in some of a backbone's ``layers``.
 
-    These factors train, with the layers' biases and normalisation, and a pooler; all else of the backbone stays as it is.
+    The factors are trained, with the layers' biases and normalisation, and a pooler; the rest of the backbone is frozen.
     Raises InputError if no linear layer has the name of a target.
     """
     inside = {id(module) for module in layers.modules()}
@@ -49,8 +49,11 @@ def _is_target(name: str, target: str) -> bool:
 
 
 def save_difference(model: PreTrainedModel, base: str, out: Path) -> None:
-    """Write what a model with factors has learned to the folder ``out``: in float16 the factors, and whole whatever else
-    trained. Its config.json names the ``base``: a model's name, or a folder."""
+    """Write what a model with factors has learned to the folder ``out``: the factors in float16, other trained tensors
+    whole.
+
+    Its config.json names the ``base``: a model's name, or a folder.
+    """
     tensors = {name: value.detach().to("cpu", torch.float16).contiguous() for name, value in _learned(model)}
     write_bytes(out / DIFFERENCE, save(tensors))
     named = os.path.abspath(base) if os.path.isdir(base) else base  # noqa: PTH100, PTH112
@@ -59,7 +62,7 @@ def save_difference(model: PreTrainedModel, base: str, out: Path) -> None:
 
 
 def _learned(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """The tensors of a difference by their names in it."""
+    """Yield the tensors of a difference with their names in it."""
     for name, module in model.named_modules():
         if isinstance(module, LoraLayer):
             yield f"{name}.a", module.lora_A["default"].weight

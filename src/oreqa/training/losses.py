@@ -1,4 +1,4 @@
-"""The losses that recipes name. A new one is a function in ``oreqa/losses`` and a row here, which imports no torch."""
+"""The losses that recipes can name. A new one is a function in ``oreqa/losses`` and a row here, which imports no torch."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """A function of ``oreqa.losses``. Its first arguments are what a batch of its family gives."""
+    """A function of ``oreqa.losses``. Its first arguments are what a batch of its family provides."""
 
     function: str
     """``module:function`` in ``oreqa.losses``."""
     settings: tuple[str, ...] = ()
-    """Its further arguments: keys or properties of the recipe."""
+    """Its remaining arguments: keys or properties of the recipe."""
     pointwise: bool = False
-    """Of a cross-encoder: each candidate counts by itself, in batches of any questions' candidates."""
+    """For a cross-encoder: candidates are scored independently, in batches of any questions' candidates."""
     shared: bool = False
-    """Of a reader: spans are normalised over all passages of a question, in training and when the reader is used."""
+    """For a reader: spans are normalised over all passages of a question, in training and inference."""
 
     def of(self, recipe: object) -> Callable[..., Tensor]:
-        """The function with the recipe's settings."""
+        """Return the function with the recipe's settings bound."""
         function: Callable[..., Tensor] = resolve_name(f"oreqa.losses.{self.function}")
         settings: dict[str, Any] = {name: getattr(recipe, name) for name in self.settings}
         return lambda *batch: function(*batch, **settings)
@@ -35,7 +35,7 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """Annotates a recipe's key: its values are the ``names`` of a table's rows."""
+    """Annotates a recipe's key whose values are the ``names`` of a table's rows."""
 
     names: Mapping[str, Loss]
 
@@ -47,19 +47,19 @@ RETRIEVER_LOSSES = {
     "softmax": Loss("retrieval:softmax", ("scale",)),
     "soft_labels": Loss("retrieval:soft_labels", ("scale",)),
 }
-"""Of ``losses.retrieval.RetrieverVectors``."""
+"""Losses of ``losses.retrieval.RetrieverVectors``."""
 
 READER_LOSSES = {
     "dpr": Loss("reading:dpr", ("null",)),
     "shared": Loss("reading:shared_normalisation", ("null",), shared=True),
 }
-"""Of ``losses.reading.ReaderLogits``."""
+"""Losses of ``losses.reading.ReaderLogits``."""
 
 CROSS_ENCODER_LOSSES = {
     "cross_entropy": Loss("reranking:cross_entropy", pointwise=True),
     "listwise_softmax": Loss("reranking:listwise"),
 }
-"""Of ``losses.reranking.CrossEncoderScores``."""
+"""Losses of ``losses.reranking.CrossEncoderScores``."""
 
 OPENQA_LOSSES = {
     "shared": Loss("open_retrieval:shared", ("skip_unread",)),
@@ -68,10 +68,10 @@ OPENQA_LOSSES = {
     "joint": Loss("open_retrieval:joint", ("skip_unread",)),
     "separate": Loss("open_retrieval:separate", ("skip_unread",)),
 }
-"""Of ``losses.open_retrieval.OpenQAScores``."""
+"""Losses of ``losses.open_retrieval.OpenQAScores``."""
 
 EXTRACTOR_LOSSES = {
     "softmax": Loss("generation:span_softmax"),
     "cross_entropy": Loss("generation:span_cross_entropy", ("negatives",)),
 }
-"""Of the scores of a batch's spans, which of them are allowed, and which were asked about."""
+"""Losses of the scores of a batch's spans, which of them are allowed, and which were asked about."""

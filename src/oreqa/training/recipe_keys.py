@@ -1,4 +1,4 @@
-"""The keys of recipes in words: what the help pages and the reference list."""
+"""Descriptions of recipe keys, for the help pages and the reference."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from oreqa.training.train import RECIPES
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key of a recipe: its name, what its value can be, its default and what it does."""
+    """A key of a recipe: its name, its possible values, its default and its description."""
 
     name: str
     value: str
     default: str | None
-    """None if a recipe has to hold the key; empty if nothing takes its place."""
+    """None if the key is required; empty if it has no default."""
     description: str
 
 
 def recipe_tables(kind: type[RecipeTable]) -> Iterator[tuple[str, list[Key]]]:
-    """A recipe's keys, and those of its tables with their names in TOML, as ``[optimiser]`` and ``[[data]]``."""
+    """Yield a recipe's keys, and those of its tables under their TOML names, such as ``[optimiser]`` and ``[[data]]``."""
     keys, tables = [], []
     for name in own_first(kind):
         field = kind.model_fields[name]
@@ -53,7 +53,7 @@ _WORDS = {bool: "true, false", int: "integer", float: "number", str: "text", Pat
 
 
 def _value(kind: Any, limits: Sequence[Any]) -> str:
-    """The values that a key takes, as ``path`` or ``integer >= 1``."""
+    """Return the values of a key in words, such as ``path`` or ``integer >= 1``."""
     if hasattr(kind, "__metadata__"):  # Annotated
         kind, limits = kind.__origin__, [limit for field in kind.__metadata__ for limit in getattr(field, "metadata", ())]
     if names := next((limit.names for limit in limits if isinstance(limit, OneOf)), None):
@@ -82,7 +82,7 @@ def _default(field: FieldInfo) -> str | None:
 
 
 def recipe_reference() -> str:
-    """Tables in Markdown of what every recipe can hold, as docs/reference.md shows them."""
+    """Return Markdown tables of all recipe keys, as shown in docs/reference.md."""
     parts = []
     for kind, recipe in RECIPES.items():
         parts.append(f"### {with_article(kind).capitalize()}'s recipe")

@@ -1,4 +1,4 @@
-"""The base of all recipes, and how they are read from TOML and checked, before anything starts."""
+"""The base of all recipes, and how they are read from TOML and validated before anything starts."""
 
 from __future__ import annotations
 
@@ -23,89 +23,89 @@ Count = Annotated[int, Field(ge=1)]
 Seed = Annotated[int, Field(ge=0, lt=2**31)]
 InputTokens = Annotated[int, Field(ge=16, le=8192)]
 WindowTokens = Annotated[int, Field(ge=32, le=8192)]
-"""Tokens of a window, which holds more than one text. A backbone may have positions for fewer."""
+"""Tokens of a window, which contains more than one text. A backbone may have positions for fewer."""
 
 
 class RecipeTable(BaseModel):
-    """A recipe, or a table of one: its keys are checked, and none but these are taken."""
+    """A recipe or one of its tables; its keys are validated, and unknown ones are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False)
 
     def _refuse_ignored(self, key: str, used: bool, needs: str) -> None:
-        """Raise ValueError if the recipe sets a ``key``, even to its default, that is not ``used`` for want of ``needs``."""
+        """Raise ValueError if the recipe sets a ``key``, even to its default, that is not ``used`` for lack of ``needs``."""
         if not used and key in self.model_fields_set:
             raise ValueError(f"{key} = {getattr(self, key)} would be ignored: it needs {needs}")
 
     @staticmethod
     def _refuse_overlap(overlap: int, tokens: int) -> None:
-        """Raise ValueError if two windows of ``tokens`` tokens share more than half: windows have to move on."""
+        """Raise ValueError if two windows of ``tokens`` tokens share more than half: windows must advance."""
         if overlap > tokens // 2:
             raise ValueError(f"overlap = {overlap} is more than half of a window; set it to at most {tokens // 2}")
 
 
 class Optimiser(RecipeTable):
-    """AdamW, with warm-up and then linear decay or a constant rate."""
+    """AdamW with warm-up, followed by linear decay or a constant rate."""
 
     learning_rate: Annotated[float, Field(gt=0)]
-    """The highest rate."""
+    """The peak learning rate."""
     head_learning_rate: Annotated[float, Field(gt=0)] | None = None
-    """The rate of what lies on top of the encoder, or beside it; without it, the same. The layers of a new encoder have
+    """The learning rate of what is on top of the encoder, or beside it; by default the same. The layers of a new encoder use
     learning_rate."""
     batch: Count
-    """Examples that are computed together, on each device."""
+    """Examples per batch, on each device."""
     accumulate: Count = 1
-    """Batches of a step, whose gradients are averaged."""
+    """Batches per step, whose gradients are averaged."""
     warmup: Share = 0.06
-    """Share of the steps over which the rate rises."""
+    """Share of the steps during which the rate rises."""
     weight_decay: NonNegative = 0.01
-    """Decay of matrices; biases and normalisation do not decay."""
+    """Weight decay of matrices; biases and normalisation do not decay."""
     schedule: Literal["linear", "constant"] = "linear"
-    """What the rate does after warm-up: fall to 0, or stay."""
+    """The rate after warm-up: decays linearly to 0, or stays constant."""
     clip: Annotated[float, Field(gt=0)] = 1.0
-    """The largest norm of a step's gradient."""
+    """Maximum gradient norm of a step."""
     precision: Literal["auto", "bf16", "f32"] = "auto"
-    """What is computed in; auto is $OREQA_PRECISION, else bf16 where the hardware multiplies it, else f32."""
+    """Precision of the computation; auto is $OREQA_PRECISION, else bf16 if the hardware multiplies it, else f32."""
     checkpoint_steps: Count = 200
-    """Steps between two checkpoints, from which an interrupted run resumes."""
+    """Steps between checkpoints, from which an interrupted run resumes."""
 
 
 class Lora(RecipeTable):
-    """Training of low-rank factors (LoRA, Hu et al. 2022) beside the backbone's layers, which stay as they are, with the
-    layers' biases and normalisation and with the heads. What is saved is a small difference from the backbone."""
+    """Trains low-rank factors (LoRA, Hu et al. 2022) beside the frozen layers of the backbone, together with the layers'
+    biases and normalisation and the heads. The saved model is a small difference from the backbone."""
 
     rank: Count = 32
     """Rank of the factors."""
     alpha: Annotated[float, Field(gt=0)] | None = None
-    """Their product is multiplied by alpha / rank; without it, by 1."""
+    """The factors' product is multiplied by alpha / rank; by default 1."""
     targets: tuple[str, ...] = ()
-    """Names of the linear layers that have factors, as query, value; without them, all of them."""
+    """Names of the linear layers that get factors, such as query, value; by default all of them."""
 
 
 class FilePart(RecipeTable):
-    """A file to learn from: what the entries of ``[[data]]`` of all families hold."""
+    """A training file, with the keys of ``[[data]]`` entries common to all families."""
 
     file: Path
     epochs: Count = 1
     """How often it is seen."""
     titles: bool = True
-    """Whether the paragraphs' titles mean anything to a reader."""
+    """Whether the paragraphs' titles are meaningful to a reader."""
 
 
 P = TypeVar("P", bound=FilePart)
 
 
 class Recipe(RecipeTable):
-    """The keys that the recipes of all kinds of models share."""
+    """The keys shared by the recipes of all kinds of models."""
 
     data_root: Path = Path()
-    """Folder that the paths of data files begin at."""
+    """Folder that data file paths are relative to."""
     dev: Path | None = None
-    """A file to stop early on: dev_metric is measured at every checkpoint, and the best one is kept; without it, the last.
-    Of a SQuAD or MRQA file the held-out articles count."""
+    """A file for early stopping: dev_metric is measured at every checkpoint, and the best one is kept; without it, the last.
+    For a SQuAD or MRQA file, its held-out articles are used."""
     patience: Count = 3
-    """Checkpoints without a gain on dev before training stops."""
+    """Checkpoints without improvement on dev before training stops."""
     seed: Seed = 0
-    """What is random is drawn by it."""
+    """The random seed."""
     optimiser: Optimiser
     """The optimiser."""
 
@@ -120,11 +120,11 @@ class Recipe(RecipeTable):
         return self.data_root / self.dev if self.dev else None
 
     def _data_files(self) -> Iterable[Path]:
-        """The files to learn from, as the recipe names them."""
+        """The training files, as named by the recipe."""
         raise NotImplementedError
 
     def _rooted(self, parts: Iterable[P]) -> list[P]:
-        """The entries of ``[[data]]`` with the paths of their files."""
+        """Return the entries of ``[[data]]`` with their files' full paths."""
         return [part.model_copy(update={"file": self.data_root / part.file}) for part in parts]
 
     @model_validator(mode="after")
@@ -135,12 +135,12 @@ class Recipe(RecipeTable):
 
 
 class LoraRecipe(Recipe):
-    """The keys of recipes that may train low-rank factors in the place of the backbone's weights."""
+    """The keys of recipes that may train low-rank factors instead of the backbone's weights."""
 
     freeze_embeddings: bool = True
-    """Keep the backbone's embeddings as they are."""
+    """Freeze the backbone's embeddings."""
     lora: Lora | None = None
-    """Low-rank factors (LoRA) that are trained in the place of the backbone's weights."""
+    """Low-rank factors (LoRA), trained instead of the backbone's weights."""
 
     @model_validator(mode="after")
     def _factors_stand_on_frozen_embeddings(self) -> Self:
@@ -153,11 +153,12 @@ R = TypeVar("R", bound=Recipe)
 
 
 def load_recipe(kind: type[R], path: str | Path, settings: str | Iterable[str] = ()) -> R:
-    """Read a recipe. ``settings`` are ``name=value`` or ``table.name=value``, the value in TOML or a plain word; without a
-    value, as in ``alignment=``, they leave a key or a table of the recipe out. A path that is not here, as
-    ``recipes/small/reader.toml``, is looked for among the recipes that come with oreqa.
+    """Read a recipe. ``settings`` are ``name=value`` or ``table.name=value``, the value in TOML or a plain word.
 
-    Raises InputError that names the file and the key.
+    An empty value, as in ``alignment=``, removes a key or a table of the recipe. A path that does not exist, e.g.
+    ``recipes/small/reader.toml``, is looked up among the recipes that come with oreqa.
+
+    Raises InputError naming the file and the key.
     """
     path, changes = as_path(path, "a recipe"), text_list(settings, "settings")
     packaged = _PACKAGE / path
@@ -188,11 +189,11 @@ def load_recipe(kind: type[R], path: str | Path, settings: str | Iterable[str] =
 
 
 _SHOWN = 60
-"""Characters of a setting that an error shows."""
+"""Characters of a setting shown in an error."""
 
 
 def _setting(key: Iterable[int | str], changes: Sequence[str]) -> str | None:
-    """The last of ``changes`` that set a key, a table that holds it, or something in it."""
+    """Return the last of ``changes`` that sets a key, a table that contains it, or something in it."""
     parts = [str(part) for part in key]
     for setting in reversed(changes):
         name = setting.partition("=")[0].split(".")
@@ -202,7 +203,7 @@ def _setting(key: Iterable[int | str], changes: Sequence[str]) -> str | None:
 
 
 def _plain(message: str) -> str:
-    """pydantic's message in our words."""
+    """Translate pydantic's message into our words."""
     for theirs, ours in (
         ("Value error, ", ""),
         ("Input should be", "it must be"),
@@ -217,7 +218,7 @@ def _plain(message: str) -> str:
 
 
 def _hint(kind: type[RecipeTable], place: Sequence[int | str], error: str) -> str:
-    """How to write a list of texts, or leave out a table, where something else stands."""
+    """Explain how to write a list of texts, or how to remove a table, if the value is of another type."""
     if len(place) != 1:
         return ""
     name = str(place[0])
@@ -230,7 +231,7 @@ def _hint(kind: type[RecipeTable], place: Sequence[int | str], error: str) -> st
 
 
 def _unknown_key(kind: type[RecipeTable], place: Sequence[int | str]) -> str:
-    """Suggest known keys for an unknown one: that of the same name elsewhere, or else one like it."""
+    """Suggest valid keys for an unknown one: the same name elsewhere, or else a similar one."""
     last = str(place[-1])
     keys = own_first(table_at(kind, place[:-1]))
     elsewhere = [last] if last in kind.model_fields else []
@@ -260,13 +261,13 @@ def _set(content: dict[str, Any], setting: str) -> None:
 
 
 def own_first(kind: type[RecipeTable]) -> list[str]:
-    """The keys of a table in the order of help pages: its own, then those that it has in common with others."""
+    """Return a table's keys in the order of help pages: its own, then those shared with others."""
     first = [name for name in kind.__annotations__ if name in kind.model_fields]
     return [*first, *(name for name in kind.model_fields if name not in first)]
 
 
 def table_at(kind: type[RecipeTable], place: Sequence[int | str]) -> type[RecipeTable]:
-    """The section of a recipe that stands at a place, as ``("optimiser",)`` or ``("data", 0)``."""
+    """Return the section of a recipe at a location such as ``("optimiser",)`` or ``("data", 0)``."""
     for name in place:
         if isinstance(name, str):
             kind = table_of(kind.model_fields[name]) or kind
@@ -274,6 +275,6 @@ def table_at(kind: type[RecipeTable], place: Sequence[int | str]) -> type[Recipe
 
 
 def table_of(field: FieldInfo) -> type[RecipeTable] | None:
-    """The section that a key holds, or holds a list of."""
+    """Return the section that is the value of a key, or the item type of its list."""
     kinds = [field.annotation, *get_args(field.annotation)]
     return next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, RecipeTable)), None)

@@ -1,4 +1,4 @@
-"""run.json: what a trained model was made of."""
+"""run.json: the record of how a model was trained."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from oreqa.training.recipes import Recipe
 R = TypeVar("R", bound=Recipe)
 
 TRAINING_STARTED = "started.json"
-"""What an unfinished run was started with, beside its checkpoints."""
+"""The settings of an unfinished run, stored next to its checkpoints."""
 
 CONTENT = "the content of its files"
 
@@ -33,7 +33,7 @@ def train_recorded(
 ) -> dict[str, Any]:
     """Train into ``out`` and write run.json, last: recipe, data hashes, losses, wall time, commit and versions.
 
-    Raises InputError if a data file is missing, the folder holds a finished model already, or the checkpoints of an
+    Raises InputError if a data file is missing, if the folder already has a finished model, or the checkpoints of an
     interrupted run with other settings or data.
     """
     for file in recipe.files:
@@ -45,7 +45,7 @@ def train_recorded(
     hashes = {str(file): data_hash([file]) for file in recipe.files}
     started = {"recipe": recipe.model_dump(mode="json"), "data_sha256": hashes}
     _check_same_run(out, started)
-    if os.environ.get("RANK", "0") != "0":  # of the processes under torchrun, the first saves the model and its record
+    if os.environ.get("RANK", "0") != "0":  # under torchrun, the first process saves the model and its record
         return {**started, **train(recipe, out, progress), **code_of_result()}
     with _kept_with_checkpoints(out, started):
         record = {**started, **train(recipe, out, progress), **code_of_result()}
@@ -54,7 +54,7 @@ def train_recorded(
 
 
 def _pinned(recipe: R, progress: Progress) -> R:
-    """The recipe with the commits of the models that it takes from the Hub, which are downloaded."""
+    """Return the recipe with pinned commits of its Hub models, which are downloaded."""
     names = {key: getattr(recipe, key, None) for key in ("backbone", "retriever", "reader")}
     here = {key: name for key, name in names.items() if isinstance(name, str) and not Path(name).is_dir()}
     for name in here.values():
@@ -64,10 +64,10 @@ def _pinned(recipe: R, progress: Progress) -> R:
 
 @contextmanager
 def _kept_with_checkpoints(out: Path, started: dict[str, Any]) -> Iterator[None]:
-    """Keep what a run was started with while it runs, and afterwards if it leaves checkpoints."""
+    """Store a run's settings while it runs, and afterwards if it leaves checkpoints."""
     is_new = not out.exists()
     if not (out / TRAINING_STARTED).is_file():
-        remove(out / TRAINING_STARTED)  # writing into a FIFO would wait for ever
+        remove(out / TRAINING_STARTED)  # writing into a FIFO would block forever
     write_json(out / TRAINING_STARTED, started)
     try:
         yield
@@ -83,7 +83,7 @@ def _has_checkpoints(out: Path) -> bool:
 
 
 def _check_same_run(out: Path, started: dict[str, Any]) -> None:
-    """Raise InputError if checkpoints in ``out`` are of another recipe or of other data: their steps would be mixed."""
+    """Raise InputError if checkpoints in ``out`` belong to another recipe or other data: their steps would be mixed."""
     if not (out / TRAINING_STARTED).is_file() or not _has_checkpoints(out):
         return
     before, now = _flat(read_json_file(out / TRAINING_STARTED)), _flat(started)
@@ -98,10 +98,12 @@ def _check_same_run(out: Path, started: dict[str, Any]) -> None:
 
 
 def _flat(started: dict[str, Any]) -> dict[str, Any]:
-    """Every setting that decides the model, by its key, and the hashes of the data; the files may have moved to another
-    ``data_root``. A damaged record lacks some."""
+    """Return every setting that determines the model, by key, and the hashes of the data.
+
+    Files may have moved to another ``data_root``. Some are missing from a damaged record.
+    """
     settings = started.get("recipe", {})
     recipe = {key: value for key, value in settings.items() if key not in ("data_root", "optimiser")}
-    ignored = () if recipe.get("dev") else ("checkpoint_steps",)  # with dev, the model of one of these steps is kept
+    ignored = () if recipe.get("dev") else ("checkpoint_steps",)  # with dev, the kept model is that of one of these steps
     optimiser = {f"optimiser.{key}": v for key, v in settings.get("optimiser", {}).items() if key not in ignored}
     return {**recipe, **optimiser, CONTENT: list(started.get("data_sha256", {}).values())}

@@ -1,4 +1,4 @@
-"""Training by the kind of model: from a recipe's file to a model's folder."""
+"""Trains any kind of model: from a recipe file to a model folder."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ RECIPES: Mapping[str, type[Recipe]] = {
     "generator": GeneratorRecipe,
     "extractor": ExtractorRecipe,
 }
-"""The recipe of each kind of model. ``train_KIND`` in the module ``train`` beside the recipe trains it."""
+"""The recipe of each kind of model; ``train_KIND`` in the module ``train`` next to the recipe trains it."""
 
 
 RETRIEVER_RECIPE = Path("recipes/small/retriever.toml")
-"""The recipe for pairs of one's own, sized for two CPU cores."""
+"""The recipe for users' own pairs, sized for two CPU cores."""
 
 
 def train_model(
@@ -46,13 +46,12 @@ def train_model(
     *,
     data: str | Path | Iterable[str | Path] = (),
 ) -> dict[str, Any]:
-    """Train a model of a ``kind`` (a name in ``RECIPES``) by a recipe's file; ``settings`` as ``name=value`` change it.
+    """Train a model of a ``kind`` (a name in ``RECIPES``) from a recipe file; ``settings`` as ``name=value`` change it.
 
-    A retriever's ``data`` may be named here in the place of the recipe's; its recipe may then be None, which is
-    ``RETRIEVER_RECIPE``.
+    For a retriever, ``data`` replaces the recipe's data, and the recipe may be None, which means ``RETRIEVER_RECIPE``.
 
-    Returns what ``out/run.json`` holds. Raises InputError for an unknown kind, a recipe or data that cannot be used, and if
-    ``out`` is a file or holds a finished model already.
+    Returns the content of ``out/run.json``. Raises InputError for an unknown kind, a recipe or data that cannot be used, and
+    if ``out`` is a file or already has a finished model.
     """
     choice(kind, RECIPES, "kind of model")
     folder = as_path(out, "out")
@@ -74,7 +73,7 @@ def train_model(
 
 
 def trainer_of(kind: str) -> Any:
-    """The function that trains a kind of model; torch is imported."""
+    """Return the function that trains a kind of model, importing torch."""
     package = RECIPES[kind].__module__.removesuffix(".recipe")
     return resolve_name(f"{package}.train:train_{kind}")
 
@@ -83,10 +82,10 @@ _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_MAX = -1, -2, -4  # malloc.h
 
 
 def keep_freed_memory() -> None:
-    """Let the C library keep what tensors leave behind, for the rest of the process.
+    """Make the C library keep freed tensor memory for the rest of the process.
 
-    glibc hands large blocks back to the kernel and gets them back zeroed at every step, which costs time in a training on a
-    processor. It is for commands: a library leaves its caller's allocator alone. Does nothing with another C library.
+    glibc returns large blocks to the kernel and gets them back zeroed at every step, which slows training on a CPU. Only for
+    commands: a library must not change its caller's allocator. Does nothing with another C library.
     """
     with suppress(OSError, AttributeError):
         mallopt = ctypes.CDLL("libc.so.6").mallopt

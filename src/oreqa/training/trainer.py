@@ -1,4 +1,4 @@
-"""The frame of all trainings: fitting with checkpoints, precision, and the files of a trained model's folder."""
+"""The common part of all training: fitting with checkpoints, precision, and the files of a trained model's folder."""
 
 from __future__ import annotations
 
@@ -49,17 +49,17 @@ def fit(
     save: Callable[[Path], None] | None = None,
     early_stopping: EarlyStopping | None = None,
 ) -> dict[str, Any]:
-    """One pass over ``examples`` in their order, or all rounds of them; the model is saved to ``out``. Returns steps, losses
-    and seconds.
+    """Train for one pass over ``examples`` in order, or all rounds of them, and save to ``out``.
 
-    With ``early_stopping`` its metric is evaluated at every checkpoint, and the best model is the one that is saved.
+    Returns steps, losses and seconds. With ``early_stopping``, its metric is evaluated at every checkpoint, and the best
+    model is saved.
 
-    Resumes from the last checkpoint under ``out/checkpoints`` if there is one; ``seconds`` are then those since that step,
-    which is returned as ``seconds_since_step``.
+    Resumes from the last checkpoint under ``out/checkpoints`` if there is one; ``seconds`` then counts from that step, which
+    is returned as ``seconds_since_step``.
     """
     skip_cudnn_attention()
     checkpoints = checkpoints_of(out)
-    at_a_time = optimiser.accumulate * int(os.environ.get("WORLD_SIZE", "1"))  # batches of a step, of all processes
+    at_a_time = optimiser.accumulate * int(os.environ.get("WORLD_SIZE", "1"))  # batches per step, in all processes
     if isinstance(examples, Sequence):
         rounds, data, count = None, ListDataset(examples), 1
         steps = -(-len(examples) // (optimiser.batch * at_a_time))
@@ -81,10 +81,10 @@ def fit(
     result, resumed = _train(trainer, checkpoints, steps, progress)
     trainer.accelerator.wait_for_everyone()  # all have loaded the best checkpoint before it is removed
     history = trainer.state.log_history
-    if trainer.is_world_process_zero():  # of the processes under torchrun, one saves
+    if trainer.is_world_process_zero():  # under torchrun, one process saves
         with name_save_errors(out):
             (save or model.save_pretrained)(out)
-        for file in out.rglob("*.safetensors"):  # safetensors lets nobody else read what it writes
+        for file in out.rglob("*.safetensors"):  # safetensors makes its files readable only by the owner
             shutil.copymode(next(out.rglob("*.json")), file)
         remove(checkpoints)
     record = {
@@ -98,9 +98,9 @@ def fit(
 
 
 def _train(trainer: OrderedTrainer, checkpoints: Path, steps: int, progress: Progress) -> tuple[TrainOutput, int]:
-    """Train from the last checkpoint, if there is one, to the last of ``steps``; returns the step resumed from, too.
+    """Train from the last checkpoint, if there is one, to the last of ``steps``; also return the step resumed from.
 
-    Raises DivergedError if a loss or a weight is not finite; the checkpoints are removed then.
+    Raises DivergedError if a loss or a weight is not finite, and removes the checkpoints.
     """
     is_first = trainer.is_world_process_zero()
     saved = last_saved_step(checkpoints) if is_first else 0
@@ -109,21 +109,21 @@ def _train(trainer: OrderedTrainer, checkpoints: Path, steps: int, progress: Pro
     with show(progress, _start(resumed, saved), steps - resumed) as advance:
         trainer.add_callback(ReportsSteps(advance, resumed))
         trainer.add_callback(SavesAsAsked())
-        if last is None and is_first:  # the rounds begin anew, too
+        if last is None and is_first:  # the rounds start over, too
             remove(checkpoints)
         try:
             result = trainer.train(resume_from_checkpoint=last and str(last))
             if not all(weights.isfinite().all() for weights in trainer.model.parameters()):
                 raise DivergedError(result.global_step)
         except DivergedError:
-            if is_first:  # a run with other settings must not be refused because of them
+            if is_first:  # they must not make a run with other settings refuse
                 remove(checkpoints)
             raise
     return result, resumed
 
 
 def _start(resumed: int, saved: int) -> str:
-    """What is done, for the progress: where the run begins, and that what it ``saved`` last cannot be used."""
+    """Return a progress message: where the run begins, and whether what it ``saved`` last cannot be used."""
     if saved > resumed:
         begin = f"step {resumed:,}" if resumed else "the start"
         return f"training from {begin} (what was saved at step {saved:,} is damaged or incomplete)"
@@ -131,7 +131,7 @@ def _start(resumed: int, saved: int) -> str:
 
 
 def _kept(early_stopping: EarlyStopping | None, dev: list[list[Any]]) -> dict[str, Any]:
-    """Which checkpoint the saved model is, and the metric ``dev`` at the steps where it was measured."""
+    """Return which checkpoint was saved as the model, and the ``dev`` metric at each measured step."""
     if early_stopping is None:
         return {"checkpoint": {"kept": "last", "reason": "no dev set is measured"}}
     values = [value for _, value in dev]
@@ -164,14 +164,14 @@ def _arguments(optimiser: Optimiser, checkpoints: Path, epochs: int, seed: int, 
         lr_scheduler_type="linear" if optimiser.schedule == "linear" else "constant_with_warmup",
         bf16=uses_bf16(optimiser.precision),
         use_cpu=not torch.cuda.is_available(),
-        logging_steps=gcd(20, optimiser.checkpoint_steps),  # means that no interruption cuts
+        logging_steps=gcd(20, optimiser.checkpoint_steps),  # means that no interruption splits
         save_steps=optimiser.checkpoint_steps,
         save_total_limit=2,
         remove_unused_columns=False,
-        ddp_broadcast_buffers=False,  # all processes have the same, and may call the model a different number of times
-        ddp_find_unused_parameters=False,  # a call encodes questions or passages, the loss of a step has gradients of all
+        ddp_broadcast_buffers=False,  # equal in all processes, which may call the model a different number of times
+        ddp_find_unused_parameters=False,  # a call encodes questions or passages; a step has gradients of all
         dataloader_pin_memory=torch.cuda.is_available(),
-        dataloader_num_workers=2 if torch.cuda.is_available() else 0,  # a GPU would wait for batches to be padded
+        dataloader_num_workers=2 if torch.cuda.is_available() else 0,  # a GPU would wait for padding
         report_to=[],
         seed=seed,
         **stopping,
@@ -179,15 +179,15 @@ def _arguments(optimiser: Optimiser, checkpoints: Path, epochs: int, seed: int, 
 
 
 def epoch_batches(examples: Sequence[Any] | Rounds, epochs: int, batch: int) -> float:
-    """Batches of an epoch in each process, of the ``examples`` that ``fit`` takes."""
+    """Return the number of batches per epoch in each process, for the ``examples`` of ``fit``."""
     count = examples.batches if not isinstance(examples, Sequence) else len(examples) / epochs / batch
     return count / int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def uses_bf16(precision: str) -> bool:
-    """Whether to compute in bf16: as the recipe says or, if it says auto, the choice for the process.
+    """Return whether to compute in bf16: the recipe's choice or, for auto, that of the process.
 
-    auto in both is bf16 on a GPU, or on a processor that multiplies it in hardware; i8 is f32.
+    If both are auto, bf16 is used on a GPU, or on a processor that multiplies it in hardware; i8 means f32.
     """
     if precision == "auto":
         precision = chosen_precision()
@@ -198,7 +198,7 @@ def uses_bf16(precision: str) -> bool:
 
 @contextmanager
 def evaluated(model: torch.nn.Module, precision: str) -> Iterator[torch.device]:
-    """The model as it is, without dropout and gradients, in the recipe's ``precision``; gives its device."""
+    """Run the block with the model in evaluation mode, in the recipe's ``precision``; yields its device."""
     device = next(model.eval().parameters()).device
     with torch.inference_mode(), torch.autocast(device.type, torch.bfloat16, enabled=uses_bf16(precision)):
         yield device
@@ -207,13 +207,14 @@ def evaluated(model: torch.nn.Module, precision: str) -> Iterator[torch.device]:
 def dev_batches(
     examples: Sequence[Any], collate: Callable[[Sequence[Any]], TensorBatch], size: int, device: torch.device
 ) -> Iterator[TensorBatch]:
-    """Batches of a dev set, on the device."""
+    """Yield batches of a dev set, on the device."""
     for begin in range(0, len(examples), size):
         yield {name: value.to(device) for name, value in collate(examples[begin : begin + size]).items()}
 
 
 def dev_folder(model: PreTrainedModel, tokenizer: Path, out: Path) -> Path:
-    """This process's folder, beside the checkpoints, of a model in training: its settings and ``tokenizer``, no weights."""
+    """Return this process's folder for a model in training, next to the checkpoints: settings and ``tokenizer``, no
+    weights."""
     folder = checkpoints_of(out) / f"dev-{process_number()[0]}"  # processes must not write the same files
     model.config.save_pretrained(folder)
     copy_tokenizer(tokenizer.parent, folder)
@@ -226,7 +227,7 @@ TOKENIZER_FILES = (
 
 
 def copy_tokenizer(backbone: Path, out: Path) -> None:
-    """Copy the backbone's tokenizer, so that the trained model's folder stands alone."""
+    """Copy the backbone's tokenizer, so that the trained model's folder is self-contained."""
     for name in TOKENIZER_FILES:
         if (backbone / name).is_file():
             shutil.copyfile(backbone / name, out / name)

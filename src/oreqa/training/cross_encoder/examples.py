@@ -1,5 +1,4 @@
-"""Training examples of cross-encoders: the candidates of a question, its positive first, from pairs or from a reader's
-predictions."""
+"""Training examples of cross-encoders: a question's candidates, its positive first, from pairs or a reader's predictions."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ from oreqa.training.loop import TensorBatch
 
 @dataclass(frozen=True, slots=True)
 class LabelledWindow:
-    """An input, its label (1 for a positive, 0 for a negative), and how much it counts."""
+    """An input, its label (1 for a positive, 0 for a negative), and its weight."""
 
     window: Window
     label: float
@@ -32,11 +31,11 @@ class LabelledWindow:
 
 
 CandidateList = Sequence[LabelledWindow]
-"""The candidates of a question that are compared: the positive, then negatives."""
+"""A question's candidates to compare: the positive, then negatives."""
 
 
 def pair_lists(pairs: Sequence[Pair], inputs: CrossEncoderInputs, advance: Advance = ignore) -> list[CandidateList]:
-    """The positive of every pair (label 1, the pair's weight) with its negatives (label 0, weight 1)."""
+    """Return the positive of every pair (label 1, the pair's weight) with its negatives (label 0, weight 1)."""
     lists: list[CandidateList] = []
     for begin in range(0, len(pairs), TOKENISED_TOGETHER):
         block = pairs[begin : begin + TOKENISED_TOGETHER]
@@ -51,8 +50,10 @@ def pair_lists(pairs: Sequence[Pair], inputs: CrossEncoderInputs, advance: Advan
 
 
 def plausible_candidates(paragraphs: Sequence[Paragraph]) -> list[tuple[str, Candidate]]:
-    """Questions that their paragraph does not answer, each with the sentences that seem to: where its plausible answers
-    begin, in their paragraph."""
+    """Return questions that their paragraph does not answer, with the sentences that seem to.
+
+    These are the sentences in which their plausible answers begin.
+    """
     pairs = []
     for number, paragraph in enumerate(paragraphs):
         asked = [question for question in paragraph.questions if question.plausible]
@@ -70,7 +71,7 @@ def plausible_candidates(paragraphs: Sequence[Paragraph]) -> list[tuple[str, Can
 def negative_lists(
     pairs: Sequence[tuple[str, Candidate]], inputs: CrossEncoderInputs, advance: Advance = ignore
 ) -> list[CandidateList]:
-    """Each question with its candidate, which does not answer it (label 0, weight 1), as a list by itself."""
+    """Return each question with its candidate, which does not answer it (label 0, weight 1), as a separate list."""
     windows = inputs.windows(pairs)
     advance(len(pairs))
     return [[LabelledWindow(window, 0.0, 1.0)] for window in windows]
@@ -85,8 +86,10 @@ def prediction_lists(
     rng: random.Random,
     advance: Advance = ignore,
 ) -> Iterator[CandidateList]:
-    """For each question one right span and up to ``candidates`` - 1 wrong ones, drawn from the reader's best ``pool`` wrong
-    ones. The questions are in random order."""
+    """Yield, for each question, one right span and up to ``candidates`` - 1 wrong ones.
+
+    These are drawn from the reader's best ``pool`` wrong spans. Questions are in random order.
+    """
     for row in rng.sample(rows, len(rows)):
         right = [place for place, is_right in enumerate(row.right) if is_right]
         wrong = [place for place, is_right in enumerate(row.right) if not is_right][:pool]
@@ -97,7 +100,7 @@ def prediction_lists(
 
 
 def first_predictions(row: ReaderPredictions, inputs: CrossEncoderInputs, count: int) -> CandidateList:
-    """The reader's ``count`` best spans for a question, with label 1 where they are right."""
+    """Return the reader's ``count`` best spans for a question, with label 1 for right ones."""
     windows = inputs.windows([_shown(row, place) for place in range(min(count, len(row.spans)))])
     return [LabelledWindow(window, float(is_right), 1.0) for window, is_right in zip(windows, row.right, strict=False)]
 
@@ -109,7 +112,7 @@ def _shown(row: ReaderPredictions, place: int) -> tuple[str, Candidate]:
 
 
 def one_by_one(lists: Sequence[CandidateList], batch: int, rng: random.Random) -> list[list[CandidateList]]:
-    """Batches of similar length, at random, with every candidate as a list of its own."""
+    """Return random batches of similar length, with every candidate as a separate list."""
     candidates = [candidate for candidates in lists for candidate in candidates]
     rng.shuffle(candidates)
     batches = similar_length_batches(candidates, lambda candidate: len(candidate.window.ids), batch, rng)
@@ -117,7 +120,7 @@ def one_by_one(lists: Sequence[CandidateList], batch: int, rng: random.Random) -
 
 
 def collate_candidates(lists: Sequence[CandidateList]) -> TensorBatch:
-    """Padded inputs ``[N, T]`` of all candidates, and their places: ``present`` (``[G, M]``), ``labels``, ``weights``."""
+    """Return padded inputs ``[N, T]`` of all candidates, and their ``present`` (``[G, M]``), ``labels`` and ``weights``."""
     longest = max(len(candidates) for candidates in lists)
     windows = [candidate.window for candidates in lists for candidate in candidates]
     blanks = [[0.0] * (longest - len(candidates)) for candidates in lists]
@@ -130,6 +133,6 @@ def collate_candidates(lists: Sequence[CandidateList]) -> TensorBatch:
 
 
 def window_tensors(windows: Sequence[Window]) -> dict[str, Tensor]:
-    """The windows as BERT's inputs, padded, ``[N, T]``."""
+    """Return the windows as BERT's inputs, padded, ``[N, T]``."""
     names = ("input_ids", "attention_mask", "token_type_ids")
     return {name: torch.from_numpy(array) for name, array in zip(names, padded_windows(windows), strict=True)}

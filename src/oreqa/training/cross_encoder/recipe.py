@@ -14,18 +14,18 @@ from oreqa.training.recipes import Count, InputTokens, LoraRecipe, Share, Window
 
 
 class CrossEncoderRecipe(LoraRecipe):
-    """The keys that the recipes of classifier and re-ranker share."""
+    """The keys shared by the recipes of classifier and re-ranker."""
 
     epochs: Count = 1
     """How often each question is seen."""
     frozen_layers: Annotated[int, Field(ge=0)] = 0
-    """Its lowest layers that are kept as they are: less to learn from few examples, and faster steps."""
+    """Number of its lowest layers to freeze: less to learn from few examples, and faster steps."""
     dropout: Share = 0.1
     """Dropout."""
 
     @model_validator(mode="after")
     def _dev_is_not_learned_from(self) -> Self:
-        if self.dev in tuple(self._data_files()):  # all of it is: nothing of such a file is held out
+        if self.dev in tuple(self._data_files()):  # all of it is: such a file has no held-out part
             raise ValueError(f"dev = {self.dev} is learned from, too; name a file of other questions")
         return self
 
@@ -39,27 +39,28 @@ class CrossEncoderRecipe(LoraRecipe):
 
 
 class RerankerRecipe(CrossEncoderRecipe):
-    """How a span re-ranker is trained, on what a reader predicted (oreqa mine predictions)."""
+    """How a span re-ranker is trained, on a reader's predictions (oreqa mine predictions)."""
 
     kind: Literal["reranker"]
     """What is trained."""
     reader: str
-    """The reader that made the predictions, a name or a folder; training begins with its weights and a new head."""
+    """The reader that made the predictions, a name or a folder; training starts from its weights and a new head."""
     backbone: str | None = None
-    """A re-ranker to begin with instead, as the paper does for small sets."""
+    """A re-ranker to start from instead, as in the paper for small sets."""
     predictions: Path
     """The file of predictions."""
     dev_metric: Literal["em", "mrr"] = "em"
-    """What is measured on dev, a file of predictions: how often the first span is right, or the mean reciprocal rank of the
-    first right one."""
+    """The metric on dev, a file of predictions: how often the first span is right, or the mean reciprocal rank of the first
+    right one."""
     loss: Annotated[str, OneOf(CROSS_ENCODER_LOSSES)] = "listwise_softmax"
-    """The right span against the wrong ones of its question (listwise_softmax), or each span by itself (cross_entropy)."""
+    """The right span against the wrong ones of its question (listwise_softmax), or each span independently
+    (cross_entropy)."""
     candidates: Annotated[int, Field(ge=2)] = 30
-    """Spans of a question that are compared, the paper's M: one right, the others wrong."""
+    """Spans compared per question, the paper's M: one right, the others wrong."""
     pool: Count = 100
-    """The reader's best wrong spans, from which the wrong ones are drawn."""
+    """The number of the reader's best wrong spans to draw from."""
     marking: Literal["marked", "unmarked", "appended"] = "marked"
-    """How a span is shown: marked in its passage, not marked, or appended to the question."""
+    """How a span is presented: marked in its passage, not marked, or appended to the question."""
     max_tokens: WindowTokens = 240
     """Tokens of an input."""
 
@@ -73,19 +74,22 @@ class ClassifierRecipe(CrossEncoderRecipe):
     kind: Literal["classifier"]
     """What is trained."""
     backbone: str = BASE_ENCODER
-    """The model to begin with, a name or a folder: an encoder, a reader, or a classifier, which keeps its head."""
+    """The model to start from, a name or a folder: an encoder, a reader, or a classifier, which keeps its head."""
     data: Annotated[tuple[Path, ...], Field(min_length=1)]
     """Pair files with negatives (oreqa mine negatives)."""
     dev_metric: Literal["mrr", "auc"] = "mrr"
-    """What is measured on dev, a file of pairs with negatives: the mean reciprocal rank of the answer among its negatives,
-    or how often any answer is above any negative (the area under the ROC curve)."""
+    """The metric on dev, a file of pairs with negatives: the mean reciprocal rank of the answer among its negatives, or how
+    often any answer is above any negative (the area under the ROC curve)."""
     plausible: tuple[Path, ...] = ()
-    """SQuAD 2.0 files of questions that their paragraph does not answer. The sentences of its plausible answers, which look
-    right and are not, are further negatives (cross_entropy)."""
+    """SQuAD 2.0 files of questions that their paragraph does not answer.
+
+    The sentences of their plausible answers, which look right and are not, are additional negatives (cross_entropy).
+    """
     loss: Annotated[str, OneOf(CROSS_ENCODER_LOSSES)] = "cross_entropy"
-    """Each sentence by itself (cross_entropy), or the answer against the negatives of its question (listwise_softmax)."""
+    """Each sentence independently (cross_entropy), or the answer against the negatives of its question
+    (listwise_softmax)."""
     marking: Literal["alone", "marked"] = "alone"
-    """How a sentence is shown: alone, as Yang et al. do, or marked in as much of its passage as max_tokens hold."""
+    """How a sentence is presented: alone, as in Yang et al., or marked in as much of its passage as max_tokens allows."""
     max_tokens: InputTokens = 128
     """Tokens of an input."""
 

@@ -49,22 +49,21 @@ from oreqa.training.losses import CROSS_ENCODER_LOSSES
 from oreqa.training.trainer import copy_tokenizer, dev_batches, evaluated, fit
 
 DEV_SPANS = 5
-"""Predictions of a question that dev has re-ranked, as the paper does in its tests."""
+"""Predictions per question that are re-ranked on dev, as in the paper's tests."""
 
 DevLists = Callable[[Path, CrossEncoderInputs], Sequence[CandidateList]]
-"""The candidate lists of a dev file."""
+"""Returns the candidate lists of a dev file."""
 
 EpochDraw = Callable[[CrossEncoderInputs, random.Random, Advance], Sequence[CandidateList]]
-"""The candidate lists of one epoch, in the order in which they are seen if they stay together."""
+"""Returns the candidate lists of one epoch, in training order unless they are split up."""
 
 
 def train_classifier(recipe: ClassifierRecipe, out: Path, progress: Progress = no_progress) -> dict[str, Any]:
-    """Train a classifier, does a sentence answer a question? (Yang et al. 2021, section 4.1), and save it to ``out``.
+    """Train a classifier of whether a sentence answers a question (Yang et al. 2021, section 4.1); save it to ``out``.
 
     Its negatives are those of the pairs, and sentences that only seem to answer questions (``recipe.plausible``).
 
-    Returns what run.json holds. Resumes from the last checkpoint if there is one. Raises InputError for data that cannot be
-    learned from.
+    Returns the content of run.json. Resumes from the last checkpoint if there is one. Raises InputError for unusable data.
     """
     pairs = [pair for part in recipe.data for pair in load_pairs(recipe.data_root / part) if pair.source == GOLD]
     if not any(pair.negatives for pair in pairs):
@@ -75,7 +74,7 @@ def train_classifier(recipe: ClassifierRecipe, out: Path, progress: Progress = n
 
     def draw(inputs: CrossEncoderInputs, rng: random.Random, advance: Advance) -> Sequence[CandidateList]:
         lists = pair_lists(pairs, inputs, advance) + negative_lists(rejected, inputs, advance)
-        if not pointwise:  # candidates one by one are shuffled later
+        if not pointwise:  # independent candidates are shuffled later
             rng.shuffle(lists)
         return lists
 
@@ -86,7 +85,7 @@ def train_classifier(recipe: ClassifierRecipe, out: Path, progress: Progress = n
 
 
 def _rejected(path: Path) -> list[tuple[str, Candidate]]:
-    """The questions of a SQuAD 2.0 file's training articles with sentences that only seem to answer them."""
+    """Return the questions of a SQuAD 2.0 file's training articles with sentences that only seem to answer them."""
     pairs = plausible_candidates(split_articles(load_paragraphs(path))[0])
     if not pairs:
         raise InputError(f"{path}: no question of its training articles has plausible answers, as in SQuAD 2.0")
@@ -94,11 +93,10 @@ def _rejected(path: Path) -> list[tuple[str, Candidate]]:
 
 
 def train_reranker(recipe: RerankerRecipe, out: Path, progress: Progress = no_progress) -> dict[str, Any]:
-    """Train a span re-ranker, one right prediction of a reader against M - 1 wrong ones (RECONSIDER, section 3), from the
-    reader's weights or another re-ranker's, and save it to ``out``.
+    """Train a span re-ranker and save it to ``out``: one right prediction of a reader against M - 1 wrong ones.
 
-    Returns what run.json holds. Resumes from the last checkpoint if there is one. Raises InputError if no question can be
-    learned from.
+    This is RECONSIDER, section 3; training starts from the reader's weights or another re-ranker's. Returns the content of
+    run.json. Resumes from the last checkpoint if there is one. Raises InputError if no question is usable.
     """
     reader = read_reader_folder(find_model(recipe.reader))
     base = reader if recipe.backbone is None else read_cross_encoder_folder(find_model(recipe.backbone), RERANKER)
@@ -128,9 +126,9 @@ def _train(
     progress: Progress,
     keep_head: bool,
 ) -> dict[str, Any]:
-    """Train a cross-encoder that begins as the model ``name``, on ``count`` questions an epoch.
+    """Train a cross-encoder that starts from the model ``name``, on ``count`` questions per epoch.
 
-    ``settings`` are kept as ``config.oreqa``; ``dev_lists`` makes the lists of a dev file.
+    ``settings`` are saved as ``config.oreqa``; ``dev_lists`` returns the lists of a dev file.
     """
     torch.manual_seed(recipe.seed)
     base = find_model(name)
@@ -176,7 +174,7 @@ def _train(
             save=None if recipe.lora is None else partial(save_difference, model, name),
             early_stopping=_early_stopping(recipe, model, inputs, dev_lists),
         )
-    if recipe.lora is None:  # a difference has its base's
+    if recipe.lora is None:  # a difference uses its base's
         copy_tokenizer(tokenizer.parent, out)
     return record
 
@@ -223,7 +221,7 @@ def _dev_predictions(file: Path, inputs: CrossEncoderInputs) -> Sequence[Candida
 
 
 def _ranking(model: PreTrainedModel, lists: Sequence[CandidateList], metric: str, size: int, device: torch.device) -> float:
-    """The metric of the model's scores of candidates, in percent."""
+    """Return the metric of the model's scores of candidates, in percent."""
     scores: list[Floats] = []
     for batch in dev_batches(lists, collate_candidates, size, device):
         rows = _scores(model, batch).scores.cpu().numpy()
@@ -233,10 +231,10 @@ def _ranking(model: PreTrainedModel, lists: Sequence[CandidateList], metric: str
 
 
 def ranking_metric(metric: str, scores: Sequence[Floats], labels: Sequence[Flags]) -> float:
-    """A metric of the scores of each question's candidates, in percent; ``labels`` are those that answer it.
+    """Return a metric of the scores of each question's candidates, in percent; ``labels`` marks those that answer it.
 
-    ``em``: how often the first candidate answers. ``mrr``: the mean reciprocal rank of the first that does, 0 where none
-    does; ties share their mean rank. ``auc``: how often an answer is above another candidate, of any questions.
+    ``em``: how often the first candidate answers. ``mrr``: the mean reciprocal rank of the first that does, 0 if none does;
+    ties share their mean rank. ``auc``: how often an answer is above any other candidate of any question.
     """
     if metric == "auc":
         all_scores, all_labels = np.concatenate(scores), np.concatenate(labels)

@@ -1,1 +1,1 @@
-"""Answer extractors: which spans of a passage people ask about."""
+"""Answer extractors: they find which spans of a passage people ask about."""

@@ -21,8 +21,10 @@ from oreqa.training.loop import TensorBatch
 
 @dataclass(frozen=True, slots=True)
 class ExtractorExample:
-    """A window, and for each of its tokens whether a span may begin (``opens``) or end (``closes``) there; ``spans`` are
-    first and last tokens of the spans that were asked about."""
+    """A window, and for each of its tokens whether a span may begin (``opens``) or end (``closes``) there.
+
+    ``spans`` are the first and last tokens of the spans that were asked about.
+    """
 
     window: Window
     opens: list[bool]
@@ -32,7 +34,7 @@ class ExtractorExample:
 
 @dataclass(slots=True)
 class AskedPassage:
-    """A passage with the characters of all spans that were asked about, in whichever file."""
+    """A passage with the character ranges of all spans asked about in any file."""
 
     title: str
     text: str
@@ -49,9 +51,9 @@ def extractor_examples(
     seed: int,
     advance: Advance = ignore,
 ) -> list[ExtractorExample]:
-    """All examples of a run in the order in which they are seen, in batches of similar length.
+    """Return all examples of a run in training order, in batches of similar length.
 
-    Each epoch shows one window of each passage, drawn from those that hold a span of at most ``answer_tokens``.
+    Each epoch has one window of each passage, drawn from those that contain a span of at most ``answer_tokens``.
     """
     passages = load_asked_passages(parts)
     windows: dict[int, list[list[ExtractorExample]]] = {id(part): [] for part in parts}
@@ -72,7 +74,7 @@ def extractor_examples(
 
 
 def load_asked_passages(parts: Iterable[ExtractorData]) -> list[AskedPassage]:
-    """The passages of all files, each text once, without those that are held out in any of them."""
+    """Return the distinct passages of all files, without those held out in any of them."""
     held: set[str] = set()
     passages: dict[str, AskedPassage] = {}
     for part in parts:
@@ -86,7 +88,7 @@ def load_asked_passages(parts: Iterable[ExtractorData]) -> list[AskedPassage]:
 
 
 def dev_windows(file: Path, inputs: ExtractorInputs, answer_tokens: int) -> list[ExtractorExample]:
-    """All windows of a file's held-out articles that hold a span that was asked about."""
+    """Return all windows of a file's held-out articles that contain a span that was asked about."""
     part = ExtractorData(file=file)
     passages = [
         AskedPassage(readable_title(paragraph.title), paragraph.text, part, _answers(paragraph))
@@ -98,7 +100,7 @@ def dev_windows(file: Path, inputs: ExtractorInputs, answer_tokens: int) -> list
 def passage_windows(
     passages: Sequence[AskedPassage], inputs: ExtractorInputs, answer_tokens: int, advance: Advance = ignore
 ) -> Iterator[list[ExtractorExample]]:
-    """``example_windows`` of each passage, tokenised many at a time."""
+    """Yield the ``example_windows`` of each passage, tokenised in groups."""
     for begin in range(0, len(passages), TOKENISED_TOGETHER):
         block = passages[begin : begin + TOKENISED_TOGETHER]
         tokens = inputs.tokenize(text for passage in block for text in (passage.title, passage.text))
@@ -115,7 +117,10 @@ def _answers(paragraph: Paragraph) -> set[tuple[int, int]]:
 def example_windows(
     inputs: ExtractorInputs, title: Tokens, passage: Tokens, answers: set[tuple[int, int]], longest: int
 ) -> list[ExtractorExample]:
-    """The windows of a passage that hold a span. Spans that cut a word, or have over ``longest`` tokens, are left out."""
+    """Return the windows of a passage that contain a span.
+
+    Spans that cut a word or exceed ``longest`` tokens are dropped.
+    """
     opens, closes = passage.edges(0, len(passage.ids))
     spans = {span for start, end in answers if (span := token_span(passage, start, end))}
     fitting = [(a, b) for a, b in sorted(spans) if opens[a] and closes[b] and b - a < longest]
@@ -132,7 +137,8 @@ def example_windows(
 
 
 def collate_windows(examples: Sequence[ExtractorExample], answer_tokens: int) -> TensorBatch:
-    """Padded tensors of a batch: inputs ``[N, T]``, and ``allowed`` and ``asked`` ``[N, T, W]``, as the losses take them."""
+    """Return the padded tensors of a batch: inputs ``[N, T]``, and ``allowed`` and ``asked`` ``[N, T, W]`` for the
+    losses."""
     ids, mask, types = map(torch.from_numpy, padded_windows([example.window for example in examples]))
     length = ids.shape[1]
     opens, closes = (torch.zeros((len(examples), length), dtype=torch.bool) for _ in range(2))

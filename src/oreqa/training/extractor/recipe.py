@@ -18,10 +18,10 @@ class ExtractorData(FilePart):
     """A file to train an extractor on."""
 
     file: Path
-    """SQuAD or MRQA file, of which the held-out articles are passed over. A passage that stands in several files is seen
-    as one of the first that holds it, with its questions of all."""
+    """SQuAD or MRQA file, without its held-out articles. A passage in several files belongs to the first one, with its
+    questions from all."""
     passages: Count | None = None
-    """Passages drawn for each epoch; without it, all of them."""
+    """Passages drawn for each epoch; by default all of them."""
 
 
 class ExtractorRecipe(Recipe):
@@ -30,34 +30,34 @@ class ExtractorRecipe(Recipe):
     kind: Literal["extractor"]
     """What is trained."""
     backbone: str = DEFAULT_READER
-    """The model to begin with: an encoder or a reader, a name or a folder."""
+    """The model to start from: an encoder or a reader, a name or a folder."""
     data: Annotated[tuple[ExtractorData, ...], Field(min_length=1)]
-    """The files to learn from."""
+    """The training files."""
     dev_metric: Literal["f1"] = "f1"
-    """What is measured on dev: F1 of as many best spans of a window as were asked about."""
+    """The metric on dev: F1 of a window's best spans, as many as were asked about."""
     loss: Annotated[str, OneOf(EXTRACTOR_LOSSES)] = "softmax"
-    """Each span that was asked about against all spans of its window (softmax), or each span by itself, with others drawn at
-    random (cross_entropy)."""
+    """Each span that was asked about against all spans of its window (softmax), or each span independently, with others
+    drawn at random (cross_entropy)."""
     negatives: Count = 50
     """Other spans drawn for each span that was asked about (cross_entropy)."""
     max_tokens: WindowTokens = 256
     """Tokens of a window."""
     overlap: Annotated[int, Field(ge=0)] = 64
-    """Tokens that two windows of a long passage share."""
+    """Tokens shared by consecutive windows of a long passage."""
     answer_tokens: Count = MAX_ANSWER_TOKENS
     """The longest span."""
     freeze_embeddings: bool = True
-    """Keep the backbone's embeddings as they are."""
+    """Freeze the backbone's embeddings."""
     frozen_layers: Annotated[int, Field(ge=0)] = 0
-    """The backbone's lowest layers that are kept as they are."""
+    """Number of the backbone's lowest layers to freeze."""
     dropout: Share = 0.1
     """Dropout."""
     attention_dropout: Share = 0.0
-    """Dropout of attention weights, which costs a fifth of the speed on a processor."""
+    """Dropout of attention weights, which costs a fifth of the speed on a CPU."""
 
     @property
     def parts(self) -> list[ExtractorData]:
-        """The files to learn from, with their paths."""
+        """The training files, with full paths."""
         return self._rooted(self.data)
 
     def _data_files(self) -> Iterable[Path]:

@@ -27,8 +27,7 @@ from oreqa.training.trainer import copy_tokenizer, dev_batches, evaluated, fit
 def train_extractor(recipe: ExtractorRecipe, out: Path, progress: Progress = no_progress) -> dict[str, Any]:
     """Train an extractor on all spans of a passage that were asked about, and save it to ``out``.
 
-    Returns what run.json holds. Resumes from the last checkpoint if there is one. Raises InputError for data that cannot be
-    learned from.
+    Returns the content of run.json. Resumes from the last checkpoint if there is one. Raises InputError for unusable data.
     """
     torch.manual_seed(recipe.seed)
     backbone = find_model(recipe.backbone)
@@ -79,7 +78,7 @@ def train_extractor(recipe: ExtractorRecipe, out: Path, progress: Progress = no_
 
 
 def _scored(model: ExtractorModel, batch: TensorBatch) -> tuple[Tensor, Tensor, Tensor]:
-    """The scores of a batch's spans, which are allowed, and which were asked about."""
+    """Return the scores of a batch's spans, which are allowed, and which were asked about."""
     allowed, asked = batch.pop("allowed"), batch.pop("asked")
     return banded(model(**batch), allowed.shape[-1]), allowed, asked
 
@@ -102,7 +101,7 @@ def _early_stopping(recipe: ExtractorRecipe, model: ExtractorModel, inputs: Extr
 
 
 def asked_among_best(scores: Tensor, allowed: Tensor, asked: Tensor) -> int:
-    """How many spans that were asked about are among as many best ones of their window: precision and recall are equal."""
+    """Return how many of the spans asked about are among equally many best ones of their window: precision equals recall."""
     scores = scores.float().masked_fill(~allowed, -torch.inf).flatten(1)
     counts = asked.flatten(1).sum(1)
     hits = 0

@@ -25,7 +25,7 @@ Inputs = GeneratorInputs | Seq2SeqInputs
 
 @dataclass(frozen=True, slots=True)
 class GeneratorExample:
-    """The ids of a prefix, and of the question with the [SEP] that ends it."""
+    """The ids of a prefix, and of the question with its final [SEP]."""
 
     prefix: list[int]
     question: list[int]
@@ -34,7 +34,7 @@ class GeneratorExample:
 def generator_examples(
     parts: Sequence[GeneratorData], inputs: Inputs, *, batch: int, seed: int, advance: Advance = ignore
 ) -> list[GeneratorExample]:
-    """All examples of a run in the order in which they are seen, in batches of similar length."""
+    """Return all examples of a run in training order, in batches of similar length."""
     paragraphs, held_out = _paragraphs({part.file for part in parts})
     files = [_load(part, inputs, paragraphs.get(part.file), held_out, advance) for part in parts]
     epochs = []
@@ -52,16 +52,16 @@ def generator_examples(
 
 
 def dev_questions(part: GeneratorData, inputs: Inputs) -> list[GeneratorExample]:
-    """The examples of a file's held-out articles, or of all pairs of a pair file, shortest first."""
+    """Return the examples of a file's held-out articles, or of all pairs of a pair file, shortest first."""
     held_out = None if data_kind(part.file) == "pairs" else split_articles(load_paragraphs(part.file))[1]
     examples = _load(part, inputs, held_out, frozenset(), ignore)
     return sorted(examples, key=lambda example: len(example.prefix) + len(example.question))
 
 
 def _paragraphs(files: Set[Path]) -> tuple[dict[Path, list[Paragraph]], set[str]]:
-    """The paragraphs to learn from of each file that is no pair file, and the texts that are held out in any of them.
+    """Return the training paragraphs of each file that is no pair file, and the texts held out in any of them.
 
-    Another file may hold them in a training article.
+    Another file may have these texts in a training article.
     """
     splits = {file: split_articles(load_paragraphs(file)) for file in files if data_kind(file) != "pairs"}
     held_out = {paragraph.text for _, out in splits.values() for paragraph in out}
@@ -71,7 +71,7 @@ def _paragraphs(files: Set[Path]) -> tuple[dict[Path, list[Paragraph]], set[str]
 def _load(
     part: GeneratorData, inputs: Inputs, paragraphs: Sequence[Paragraph] | None, held_out: Set[str], advance: Advance
 ) -> list[GeneratorExample]:
-    """The distinct questions of a file's ``paragraphs``, or of a pair file, each with its first answer."""
+    """Return the distinct questions of a file's ``paragraphs``, or of a pair file, each with its first answer."""
     rows: dict[tuple[str, str], MarkedAnswer] = {}
     if paragraphs is not None:
         marked_answers = _of_paragraphs(paragraphs, part.titles, inputs)
@@ -91,9 +91,9 @@ def _load(
 
 
 def _of_pairs(file: Path, titles: bool, inputs: Inputs, held_out: Set[str]) -> Iterator[tuple[str, MarkedAnswer]]:
-    """The questions of a pair file, each with its answer in its context, without those about ``held_out`` paragraphs.
+    """Yield the questions of a pair file, each with its answer in its context, without those about ``held_out`` paragraphs.
 
-    Silver pairs are passed over: a model wrote the question or chose its answer.
+    Silver pairs are skipped: a model wrote the question or chose its answer.
     """
     for pair in load_pairs(file):
         candidate = pair.positive
@@ -105,7 +105,7 @@ def _of_pairs(file: Path, titles: bool, inputs: Inputs, held_out: Set[str]) -> I
 
 
 def _of_paragraphs(paragraphs: Iterable[Paragraph], titles: bool, inputs: Inputs) -> Iterator[tuple[str, MarkedAnswer]]:
-    """The questions about paragraphs, each with its first answer in its context."""
+    """Yield the questions about paragraphs, each with its first answer in its context."""
     for paragraph in paragraphs:
         sentences = [] if inputs.reads_passages else split_sentences(paragraph.text)
         title = readable_title(paragraph.title) if titles else ""
@@ -115,7 +115,7 @@ def _of_paragraphs(paragraphs: Iterable[Paragraph], titles: bool, inputs: Inputs
 
 
 def collate_questions(examples: Sequence[GeneratorExample]) -> TensorBatch:
-    """Padded tensors of a batch, as ``BertGenerator`` takes them, and ``targets`` (``[P]``), the questions' tokens."""
+    """Return the padded tensors of a batch for ``BertGenerator``, and ``targets`` (``[P]``), the questions' tokens."""
     rows = [example.prefix + example.question[:-1] for example in examples]
     length = max(map(len, rows))
     ids, types = (torch.zeros((len(rows), length), dtype=torch.long) for _ in range(2))

@@ -37,9 +37,8 @@ from oreqa.training.trainer import copy_tokenizer, dev_batches, evaluated, fit
 def train_generator(recipe: GeneratorRecipe, out: Path, progress: Progress = no_progress) -> dict[str, Any]:
     """Train a question generator, with the answer marked in its context (UniLM, Dong et al. 2019), and save it to ``out``.
 
-    If the recipe's backbone is a BART or T5, it is fine-tuned as in ProQA (Xiong et al. 2021, section 2.2) instead.
-    Returns what run.json holds. Resumes from the last checkpoint if there is one. Raises InputError for data that cannot be
-    learned from.
+    If the recipe's backbone is a BART or T5, it is fine-tuned as in ProQA (Xiong et al. 2021, section 2.2) instead. Returns
+    the content of run.json. Resumes from the last checkpoint if there is one. Raises InputError for unusable data.
     """
     torch.manual_seed(recipe.seed)
     backbone = find_model(recipe.backbone)
@@ -102,7 +101,7 @@ def _loss(smoothing: float) -> BatchLoss:
 
 
 def _start(recipe: GeneratorRecipe, backbone: Path, settings: dict[str, Any]) -> BertGenerator | MPNetGenerator:
-    """The backbone with its language model head, or with a new one if it has none."""
+    """Return the backbone with its language model head, or with a new one if it has none."""
     check_positions(backbone, max_tokens=recipe.max_tokens, question_tokens=recipe.question_tokens)
     has_head = "cls.predictions.transform.dense.weight" in load_weights(backbone)
     model = start_headed(
@@ -116,13 +115,13 @@ def _start(recipe: GeneratorRecipe, backbone: Path, settings: dict[str, Any]) ->
     )
     if not has_head:
         start_head(model)
-    if not torch.cuda.is_available():  # the CPU's fused attention takes a sixth longer with a mask of its own for each row
+    if not torch.cuda.is_available():  # the CPU's fused attention takes a sixth longer with a separate mask for each row
         model.set_attn_implementation("eager")
     return model
 
 
 def start_seq2seq(recipe: GeneratorRecipe, backbone: Path) -> tuple[Any, Seq2SeqInputs]:
-    """Return the BART or T5 of a folder, and what builds its inputs. Raises InputError for keys that it would ignore."""
+    """Return the BART or T5 of a folder, and its input builder. Raises InputError for keys that it would ignore."""
     config = read_config(backbone)
     _refuse_ignored(recipe, config["model_type"])
     settings = recipe.folder_settings({})

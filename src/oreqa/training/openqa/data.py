@@ -1,4 +1,4 @@
-"""The data of fine-tuning on retrieved passages: the passages, and which of them answer each question."""
+"""The data for fine-tuning on retrieved passages: the passages, and which of them answer each question."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from oreqa.progress import Advance, Progress
 from oreqa.provenance import fingerprint
 
 TOGETHER = 64
-"""Questions whose matches are looked for, and stored, together."""
+"""Questions matched and stored at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """The passages that are searched: titles and texts, and vectors ``[passages, D]``, which stay as they are."""
+    """The passages to search: titles and texts, and their fixed vectors ``[passages, D]``."""
 
     texts: Sequence[Text]
     vectors: Floats
@@ -41,7 +41,7 @@ class Collection:
 
 @dataclass(frozen=True, slots=True)
 class MatchedQuestion:
-    """A question, and the numbers of the passages that hold an answer among those that the untuned retriever finds."""
+    """A question, and the numbers of passages that contain an answer among those retrieved before fine-tuning."""
 
     question: OpenQuestion
     matches: Ids = field(repr=False)
@@ -56,9 +56,9 @@ def open_collection(
     device: str,
     progress: Progress,
 ) -> Collection:
-    """The passages of an ``index``, or of a ``corpus`` that is indexed in the folder ``work``.
+    """Return the passages of an ``index``, or of a ``corpus`` that is indexed in the folder ``work``.
 
-    Raises InputError for an index that another encoder made, or that holds fewer ``passages`` than are read.
+    Raises InputError for an index of another encoder, or with fewer ``passages`` than are read.
     """
     if corpus is not None:
         settings = Settings(model=str(folder.path))
@@ -89,10 +89,10 @@ def match_questions(
     file: Path,
     advance: Advance,
 ) -> list[MatchedQuestion]:
-    """The questions, each with the passages that hold an answer among the ``depth`` nearest to its vector.
+    """Return the questions, each with the passages that contain an answer among the ``depth`` nearest to its vector.
 
-    ``vectors`` (``[questions, D]``) are those of the untuned retriever. Rows are kept in ``file``: an interrupted run
-    resumes, and runs with the same questions, passages and retriever share them.
+    ``vectors`` (``[questions, D]``) are those of the retriever before fine-tuning. Rows are stored in ``file``: an
+    interrupted run resumes, and runs with the same questions, passages and retriever share them.
     """
     lowered = [text.casefold() for _, text in collection.texts]
 
@@ -112,7 +112,7 @@ def match_questions(
 
 
 def load_questions(files: Iterable[Path]) -> list[OpenQuestion]:
-    """The questions to learn from. Raises InputError for a file that holds none with an answer."""
+    """Return the training questions. Raises InputError for a file without an answered question."""
     questions: list[OpenQuestion] = []
     for file in files:
         of_file = answered_questions(file)
@@ -123,7 +123,7 @@ def load_questions(files: Iterable[Path]) -> list[OpenQuestion]:
 
 
 def _holds(question: OpenQuestion, text: str, lowered: str) -> bool:
-    """Whether a passage holds an answer. Most do not hold its first word: looking for that is a hundred times as fast."""
+    """Return whether a passage contains an answer. Most lack its first word, and testing that is a hundred times as fast."""
     if question.pattern is None:
         firsts = [answer.split()[0].casefold() for answer in question.answers if answer.split()]
         if not any(first in lowered for first in firsts):

@@ -1,4 +1,4 @@
-"""Fine-tuning on retrieved passages, step by step: retrieve with the question encoder as it is, read, compare."""
+"""Fine-tuning on retrieved passages, step by step: retrieve with the current question encoder, read, compare."""
 
 from __future__ import annotations
 
@@ -25,8 +25,11 @@ from oreqa.training.retriever.collator import INPUTS
 
 
 class OpenQAModel(nn.Module):  # type: ignore[misc]
-    """The question encoder and the reader. ``skipped`` counts the steps' questions of which no passage that was read held an
-    answer, and those of which no retrieved one did; it is saved with every checkpoint."""
+    """The question encoder and the reader.
+
+    ``skipped`` counts questions in steps for which no passage read contained an answer, and those for which none retrieved
+    did; it is saved with every checkpoint.
+    """
 
     def __init__(self, encoder: DualEncoder, reader: ReaderModel) -> None:
         super().__init__()
@@ -35,14 +38,15 @@ class OpenQAModel(nn.Module):  # type: ignore[misc]
         self.register_buffer("skipped", torch.zeros(2, dtype=torch.long))
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor, pool: Tensor | None = None) -> Any:
-        """With ``pool`` the vectors of questions, ``DualEncoder``'s; without the logits of windows, ``ReaderModel``'s."""
+        """Return the vectors of questions (``DualEncoder``) with ``pool``; without, the logits of windows
+        (``ReaderModel``)."""
         if pool is None:
             return self.reader(input_ids, attention_mask, token_type_ids)
         return self.encoder(input_ids, attention_mask, token_type_ids, pool, questions=True)
 
 
 class QuestionCollator:
-    """Turns numbers of questions into the question encoder's inputs; ``numbers`` keeps them."""
+    """Converts question numbers into the question encoder's inputs, keeping them as ``numbers``."""
 
     def __init__(self, folder: EncoderFolder, questions: Sequence[MatchedQuestion]) -> None:
         self._inputs = EncoderInputs(folder.questions or folder).questions([row.question.text for row in questions])
@@ -55,9 +59,9 @@ class QuestionCollator:
 
 @dataclass
 class OpenQALossOfBatch:
-    """The ``loss`` of a batch of questions: what they retrieve now decides what is compared and read.
+    """The ``loss`` of a batch of questions, with the passages that they currently retrieve.
 
-    ``early_depth`` retrieved passages are compared, by inner products times ``scale``; of the first ``passages`` windows are
+    ``early_depth`` retrieved passages are compared, by inner products times ``scale``; windows of the first ``passages`` are
     read.
     """
 
@@ -72,7 +76,7 @@ class OpenQALossOfBatch:
     _vectors: Tensor | None = None
 
     def __call__(self, model: Any, batch: TensorBatch) -> Tensor:
-        """``model`` is ours, or what wraps it in several processes."""
+        """Return the loss; ``model`` is ours, or its wrapper in several processes."""
         vectors = model(**{name: batch[name] for name in INPUTS})[:, 0]
         if self._vectors is None or self._vectors.device != vectors.device:
             self._vectors = torch.from_numpy(self.collection.vectors).to(vectors.device)
@@ -106,7 +110,7 @@ class OpenQALossOfBatch:
     def _groups(
         self, rows: Sequence[MatchedQuestion], places: Sequence[Sequence[int]]
     ) -> tuple[list[Group], list[list[int]]]:
-        """The windows of the passages that each question reads, with the answers' tokens, and their passages' ranks."""
+        """Return the windows of the passages read for each question, with the answers' tokens, and their passages' ranks."""
         texts = self.collection.texts
         read = {text for of_row in places for place in of_row for text in texts[place]}
         tokens = self.inputs.tokenize(sorted({*read, *(row.question.text for row in rows)}))

@@ -1,4 +1,4 @@
-"""The recipe of fine-tuning a question encoder and a reader together; its defaults."""
+"""The recipe for fine-tuning a question encoder and a reader together."""
 
 from __future__ import annotations
 
@@ -17,61 +17,61 @@ from oreqa.training.recipes import Count, Recipe, Share, WindowTokens
 class OpenQARecipe(Recipe):
     """How a question encoder and a reader are fine-tuned together, on what the encoder retrieves (Xiong et al. 2021).
 
-    The passages' encoder, and so the passages' vectors, stay as they are.
+    The passage encoder, and so the passages' vectors, are fixed.
     """
 
     kind: Literal["openqa"]
     """What is trained."""
     retriever: str = BASE_ENCODER
-    """The encoder to begin with, a name or a folder: one for questions and one for passages, or one for both, which is
+    """The encoder to start from, a name or a folder: one for questions and one for passages, or one for both, which is
     copied for the questions."""
     reader: str = DEFAULT_READER
-    """The reader to begin with, a name or a folder; another BERT folder gets new heads."""
+    """The reader to start from, a name or a folder; another BERT folder gets new heads."""
     index: Path | None = None
-    """The index of the passages, made with the retriever; needed unless corpus is set."""
+    """The index of the passages, made with the retriever; required unless corpus is set."""
     corpus: Path | None = None
     """A SQuAD or MRQA file or a BEIR folder instead, whose paragraphs or documents are the passages."""
     data: Annotated[tuple[Path, ...], Field(min_length=1)]
-    """The questions to learn from: question lists with answers or patterns, or SQuAD or MRQA files, of which the held-out
-    articles are passed over."""
+    """The training questions: question lists with answers or patterns, or SQuAD or MRQA files, without their held-out
+    articles."""
     dev: Path
-    """Questions to choose lambda with: a question list, or the held-out articles of a SQuAD or MRQA file."""
+    """Questions for choosing lambda: a question list, or the held-out articles of a SQuAD or MRQA file."""
     dev_metric: Literal["em"] | None = None
-    """Measure how many of them are answered exactly, with the best lambda, at every checkpoint, and keep the best one.
-    Without it, the last is kept."""
+    """Measure exact match with the best lambda at every checkpoint, and keep the best checkpoint. Without it, the last is
+    kept."""
     work: Path | None = None
-    """Folder of what is prepared once: the vectors of corpus, and the questions' matches. Runs with the same corpus,
-    questions and retriever can share it; without it, the folder work in the model's."""
+    """Folder for what is prepared once: the vectors of corpus, and the questions' matches. Runs with the same corpus,
+    questions and retriever can share it; by default, the folder work in the model's."""
     epochs: Count = 1
     """How often each question is seen."""
     loss: Annotated[str, OneOf(OPENQA_LOSSES)] = "shared"
-    """What the reader learns, beside the question encoder's early loss: spans normalised over all passages that are read
+    """What the reader learns, beside the question encoder's early loss: spans normalised over all passages read
     (shared), also times the passage's probability (shared_joint) or also with a head that re-ranks the passages
     (shared_rerank); spans normalised inside each passage, times the passage's probability (joint) or without it
     (separate)."""
     passages: Count = 5
-    """Passages that are read for each question."""
+    """Passages read for each question."""
     early_depth: Count = 5000
     """Retrieved passages that the early loss compares."""
     match_depth: Count = 10000
-    """Passages, of those that the untuned retriever finds, that are searched for answers beforehand."""
+    """Passages retrieved before fine-tuning that are searched for answers in advance."""
     scale: Annotated[float, Field(gt=0)] = 1.0
-    """Inner products are multiplied by it before the softmax; an encoder of unit vectors needs more than 1."""
+    """Factor of inner products before the softmax; an encoder of unit vectors needs more than 1."""
     skip_unread: bool = True
-    """Skip a question at steps where no passage that is read holds an answer, as the paper says; without, the early loss
-    still learns from it, as in the released code."""
+    """Skip a question at steps where no passage read contains an answer, as in the paper; otherwise the early loss still
+    learns from it, as in the released code."""
     max_tokens: WindowTokens = 256
     """Tokens of a window in training."""
     overlap: Annotated[int, Field(ge=0)] = 64
-    """Tokens that two windows of a long passage share."""
+    """Tokens shared by consecutive windows of a long passage."""
     answer_tokens: Count = MAX_ANSWER_TOKENS
     """The longest answer of the trained reader."""
     freeze_embeddings: bool = True
-    """Keep the embeddings of both as they are."""
+    """Freeze the embeddings of both."""
     dropout: Share = 0.1
-    """Dropout; questions are retrieved with it, too."""
+    """Dropout; it also applies when questions are retrieved."""
     attention_dropout: Share | None = None
-    """Dropout of the reader's attention weights, which costs a third of the speed on a processor; without it, dropout."""
+    """Dropout of the reader's attention weights, which costs a third of the speed on a CPU; by default dropout."""
 
     def _data_files(self) -> Iterable[Path]:
         return (*self.data, *([self.corpus] if self.corpus else []))

@@ -1,4 +1,4 @@
-"""Fine-tuning of a question encoder and a reader together, the passage encoder fixed (Xiong et al. 2021, section 2.3)."""
+"""Fine-tuning of a question encoder and a reader together, with a fixed passage encoder (Xiong et al. 2021, section 2.3)."""
 
 from __future__ import annotations
 
@@ -46,16 +46,15 @@ from oreqa.training.retriever.save import save_encoder
 from oreqa.training.trainer import copy_tokenizer, dev_folder, evaluated, fit
 
 LAMBDAS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
-"""The weights of the passage's score that are tried: inner products can be of any size."""
+"""The weights tried for the passage's score: inner products can have any scale."""
 
 
 @silence_transformers()
 def train_openqa(recipe: OpenQARecipe, out: Path, progress: Progress = no_progress) -> dict[str, Any]:
-    """Fine-tune into ``out/retriever``, whose encoder of passages is the one to begin with, and ``out/reader``, whose
-    fitted.json has lambda; returns what run.json holds.
+    """Fine-tune into ``out/retriever``, which keeps the passage encoder, and ``out/reader``, whose fitted.json has lambda.
 
-    Resumes from the last checkpoint if there is one. Raises InputError for data that cannot be learned from, ModelError for
-    models that cannot be fine-tuned.
+    Returns the content of run.json. Resumes from the last checkpoint if there is one. Raises InputError for unusable data,
+    ModelError for models that cannot be fine-tuned.
     """
     torch.manual_seed(recipe.seed)
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -121,7 +120,7 @@ def train_openqa(recipe: OpenQARecipe, out: Path, progress: Progress = no_progre
 def _match(
     recipe: OpenQARecipe, folder: EncoderFolder, asked: Sequence[OpenQuestion], work: Path, device: str, progress: Progress
 ) -> tuple[Collection, list[MatchedQuestion]]:
-    """The passages, and the questions that have an answer in those retrieved for them."""
+    """Return the passages, and the questions that have an answer in those retrieved for them."""
     corpus = recipe.data_root / recipe.corpus if recipe.corpus else None
     with in_turn():
         collection = open_collection(recipe.index, corpus, folder, recipe.passages, work, device, progress)
@@ -135,14 +134,14 @@ def _match(
 
 
 def _save_retriever(encoder: DualEncoder, folder: EncoderFolder, out: Path) -> None:
-    """Save the encoder with fusion weights by which it ranks passages alone, as it was trained to."""
+    """Save the encoder with fusion weights that make it rank passages only, as it was trained to."""
     save_encoder(encoder, folder, folder.pooling, folder.max_tokens, out)
     by_passage = {"passage_cosine": 1.0}
     write_fitted(out / FITTED, fusion={"sentence": {**by_passage, "sentence_cosine": 1.0}, "passage": by_passage})
 
 
 def _questions(data: Sequence[Path], dev_file: Path) -> tuple[list[OpenQuestion], list[OpenQuestion]]:
-    """The questions to learn from, and those of dev that are not among them."""
+    """Return the training questions, and those of dev that are not among them."""
     asked, dev = load_questions(data), answered_questions(dev_file, held_out=True)
     if not dev:
         raise InputError(f"{dev_file}: it holds no question with an answer to choose lambda with")
@@ -154,7 +153,7 @@ def _questions(data: Sequence[Path], dev_file: Path) -> tuple[list[OpenQuestion]
 
 
 def start_question_encoder(folder: EncoderFolder, dropout: float, *, freeze_embeddings: bool) -> DualEncoder:
-    """Two encoders that begin as the folder's two, or as its one; that of the passages stays as it is."""
+    """Return two encoders that start from the folder's two, or from its one; that of the passages is frozen."""
     questions = folder.questions or folder
     for tower in (folder, questions):
         if len(tower.dense) > 1 or any(layer.activation != "identity" for layer in tower.dense):
@@ -182,7 +181,7 @@ def start_question_encoder(folder: EncoderFolder, dropout: float, *, freeze_embe
 
 
 def start_reader(recipe: OpenQARecipe, path: Path) -> ReaderModel:
-    """A reader that begins as the folder's, with the recipe's settings."""
+    """Return a reader that starts from the folder's, with the recipe's settings."""
     settings = read_config(path).get("oreqa") or {}
     settings = {
         "kind": READER,
@@ -210,8 +209,10 @@ def start_reader(recipe: OpenQARecipe, path: Path) -> ReaderModel:
 
 @dataclass(frozen=True, slots=True)
 class DevSet:
-    """Questions, the passages that are searched for them, and how many of these are read. ``reranks`` says that the reader's
-    logits of passages take the place of the retriever's scores."""
+    """Questions, the passages searched for them, and how many of these are read.
+
+    ``reranks`` says that the reader's passage logits replace the retriever's scores.
+    """
 
     questions: Sequence[OpenQuestion]
     collection: Collection
@@ -220,7 +221,7 @@ class DevSet:
     reranks: bool
 
     def em_by_lambda(self, encoder: DualEncoder, reader: Reader) -> list[float]:
-        """The share of exact matches, in percent, with each of ``LAMBDAS``."""
+        """Return the share of exact matches, in percent, with each of ``LAMBDAS``."""
         texts = [question.text for question in self.questions]
         places, retrieval = [], []
         for vector in current_encoder(self.folder, encoder).encode(texts):
@@ -241,12 +242,13 @@ class DevSet:
 
 
 def lambda_combination(weight: float, reranks: bool) -> Combination:
-    """Spans weighed against their passages: by the retriever, or by the reader's selection."""
+    """Return the weights of spans against their passages, scored by the retriever or by the reader's selection."""
     return Combination(selection=weight * reranks, retrieval=weight * (not reranks), aggregate=False)
 
 
 def write_lambda(em: Sequence[float], reranks: bool, out: Path) -> dict[str, Any]:
-    """Write the lambda of the most exact matches, the smallest of several, beside the reader; what run.json holds."""
+    """Write the lambda with the most exact matches, the smallest of ties, next to the reader; return its part of
+    run.json."""
     best = int(np.argmax(em))
     chosen = lambda_combination(LAMBDAS[best], reranks)
     weights = {"selection": chosen.selection, "retrieval": chosen.retrieval, "aggregate": chosen.aggregate}

@@ -1,4 +1,4 @@
-"""The order in which a reader sees its questions, each with the passages that are drawn anew for every epoch."""
+"""The order in which a reader sees its questions, each with passages drawn anew for every epoch."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from oreqa.training.reader.recipe import DataPart
 from oreqa.training.reader.retrieved import RetrievedGroup, RetrievedPart
 
 DrawnGroup = Group | RetrievedGroup
-"""A question with its passages, as windows or as numbers of what makes them."""
+"""A question with its passages, as windows or as numbers from which they are made."""
 
 
 def data_files(parts: Sequence[DataPart], inputs: ReaderInputs, drawing: Drawing) -> list[DataFile | RetrievedPart]:
-    """Files made ready, whose questions are asked of their own paragraphs."""
+    """Prepare files whose questions are asked of their own paragraphs."""
     return [DataFile(part, inputs, drawing) for part in parts]
 
 
 def retrieved_parts(
     parts: Sequence[DataPart], index: Index, mode: Mode, inputs: ReaderInputs, drawing: Drawing, advance: Advance
 ) -> list[DataFile | RetrievedPart]:
-    """Files made ready, whose questions are asked of an index."""
+    """Prepare files whose questions are asked of an index."""
     return [RetrievedPart(part, index, mode, inputs, drawing, advance) for part in parts]
 
 
@@ -39,9 +39,9 @@ def reader_groups(
     seed: int,
     advance: Advance = ignore,
 ) -> list[DrawnGroup]:
-    """All groups of a run in the order in which they are seen: those of one epoch after those of another.
+    """Return all groups of a run in training order, epoch by epoch.
 
-    Those of an epoch are drawn by the seed and the epoch's number alone, in batches of similar length in random order.
+    An epoch's groups depend only on the seed and the epoch's number; they are in batches of similar length in random order.
     """
     epochs = []
     for epoch in range(max(part.epochs for part in parts)):
@@ -55,5 +55,5 @@ def reader_groups(
 
 
 def collate_drawn(groups: Sequence[DrawnGroup]) -> TensorBatch:
-    """``collate_groups`` of groups whose windows are made now."""
+    """Make the windows of groups, and return their ``collate_groups``."""
     return collate_groups([group.windowed() for group in groups])

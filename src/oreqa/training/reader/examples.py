@@ -19,14 +19,14 @@ from oreqa.training.loop import TensorBatch
 from oreqa.training.reader.recipe import DataPart
 
 AnswerSpans = tuple[int, list[tuple[int, int]]]
-"""A passage's number, and the characters of the answers in it."""
+"""A passage's number, and the character ranges of the answers in it."""
 WindowSpans = tuple[Window, list[tuple[int, int]]]
 """A window, and the tokens of the answers in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A question's windows; for each the spans of its answers, in tokens of the window."""
+    """A question's windows; for each, the spans of its answers, in tokens of the window."""
 
     windows: list[Window]
     spans: list[list[tuple[int, int]]]
@@ -41,7 +41,7 @@ class Group:
         return max(len(window.ids) for window in self.windows), len(self.windows)
 
     def windowed(self) -> Group:
-        """Itself: it has its windows."""
+        """Return itself: it already has windows."""
         return self
 
 
@@ -52,12 +52,12 @@ class Drawing:
     negatives: float
     unanswerable: float
     distant: bool
-    """With ``supervision = distant``."""
+    """Whether ``supervision`` is ``distant``."""
     depth: int
 
 
 class DataFile:
-    """A data file made ready: its paragraphs and questions as tokens, and the passages retrieved for each question."""
+    """A prepared data file: its paragraphs and questions as tokens, and the passages retrieved for each question."""
 
     def __init__(self, part: DataPart, inputs: ReaderInputs, drawing: Drawing) -> None:
         self._inputs, self._drawing = inputs, drawing
@@ -75,12 +75,12 @@ class DataFile:
         self._asked = [(p, q, t) for (p, q), t in zip(asked, tokens_of(inputs, [q.text for _, q in asked]), strict=True)]
 
     def draw(self, questions: int | None, rng: random.Random, advance: Advance) -> list[Group]:
-        """One epoch: a group for every question, or for as many as asked for, and the unanswerable ones."""
+        """Return one epoch: a group for every question, or for the requested number, and the unanswerable ones."""
         count = min(questions or len(self._asked), len(self._asked))
         drawn = rng.sample(self._asked, count)
         drawing, negatives = self._drawing, self._drawing.negatives
         asked_alone = [rng.random() < drawing.unanswerable for _ in drawn]
-        beside = [int(negatives) + (rng.random() < negatives % 1) for _ in drawn]  # wrong passages beside the right one
+        beside = [int(negatives) + (rng.random() < negatives % 1) for _ in drawn]  # wrong passages besides the right one
         searched = [i for i in range(count) if asked_alone[i] or beside[i] or drawing.distant]
         texts = [paragraph.text for paragraph in self._paragraphs]
         lists = bm25_passages([drawn[i][1].text for i in searched], texts, drawing.depth) if searched else []
@@ -101,7 +101,7 @@ class DataFile:
         return groups
 
     def _sort_out(self, place: int, question: Question, retrieved: list[int]) -> tuple[list[AnswerSpans], list[int]]:
-        """Passages that hold an answer, with its characters; and retrieved ones that do not."""
+        """Return the passages that contain an answer, with its characters; and retrieved ones that do not."""
         others = [p for p in retrieved if p != place and not self._mentions(p, question)]
         if not self._drawing.distant:
             return [(place, [(gold.start, gold.start + len(gold.text)) for gold in question.answers])], others
@@ -124,7 +124,7 @@ class DataFile:
 def windows_with_answers(
     inputs: ReaderInputs, question: Tokens, title: Tokens | None, passage: Tokens, spans: Sequence[tuple[int, int]]
 ) -> list[WindowSpans]:
-    """The windows of a passage; ``spans`` are the characters of the answers in it."""
+    """Return the windows of a passage; ``spans`` are the character ranges of the answers in it."""
     tokens = [span for start, end in spans if (span := token_span(passage, start, end))]
     rows = []
     for window in inputs.windows(question, title, passage):
@@ -141,7 +141,7 @@ def tokens_of(inputs: ReaderInputs, texts: Sequence[str]) -> list[Tokens]:
 
 
 def collate_groups(groups: Sequence[Group]) -> TensorBatch:
-    """Padded tensors ``[G, P, T]`` of a batch, as ``losses.reading`` takes them."""
+    """Return the padded tensors ``[G, P, T]`` of a batch for ``losses.reading``."""
     passages = max(len(group.windows) for group in groups)
     length = max(len(window.ids) for group in groups for window in group.windows)
     answers = max(max(len(spans) for spans in group.spans) for group in groups)

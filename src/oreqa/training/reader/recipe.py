@@ -19,59 +19,60 @@ class DataPart(FilePart):
     """A file to train a reader on."""
 
     file: Path
-    """SQuAD or MRQA file, of which the held-out articles are passed over; with index, also a list of questions."""
+    """SQuAD or MRQA file, without its held-out articles; with index, also a question list."""
     questions: Count | None = None
-    """Questions drawn for each epoch; without it, all of them."""
+    """Questions drawn for each epoch; by default all of them."""
     asked: Literal["all", "answerable", "unanswerable"] = "all"
-    """Which questions are taken: all, those that their paragraph answers, or those that it does not."""
+    """Which questions are used: all, those that their paragraph answers, or those that it does not."""
 
 
 class ReaderRecipe(LoraRecipe):
-    """How a reader is trained: which span answers, and which passage holds it."""
+    """How a reader is trained: which span answers, and which passage contains it."""
 
     kind: Literal["reader"]
     """What is trained."""
     backbone: str = BASE_ENCODER
-    """The model to begin with: a name or a folder."""
+    """The model to start from: a name or a folder."""
     data: Annotated[tuple[DataPart, ...], Field(min_length=1)]
-    """The files to learn from."""
+    """The training files."""
     index: Path | None = None
-    """The index whose passages are read, for questions and for dev; without it, those of each question's own file."""
+    """The index whose passages are read, for training and dev; by default, passages come from each question's own file."""
     mode: Mode = "hybrid"
     """How the index is searched: by vectors (dense), by BM25 (sparse), or by both (hybrid)."""
     dev_metric: Literal["em", "f1"] = "em"
-    """What is measured on dev: exact match, or F1 of the words. Each question is asked of its own paragraph, or of passages
-    of the index."""
+    """The metric on dev: exact match, or word F1.
+
+    Each question is asked of its own paragraph, or of passages of the index.
+    """
     dev_passages: Count = 5
-    """Passages of the index that are read for each question of dev."""
+    """Passages of the index read for each question of dev."""
     loss: Annotated[str, OneOf(READER_LOSSES)] = "shared"
-    """Spans are normalised inside each passage (dpr), or over all passages of a question (shared); both learn to select the
-    passage."""
+    """Spans are normalised inside each passage (dpr), or over all passages of a question (shared); both learn passage
+    selection."""
     supervision: Literal["given", "distant"] = "given"
-    """The annotated offsets (given), or every occurrence of an answer in the passages that BM25 or the index gives
-    (distant)."""
+    """The annotated offsets (given), or every occurrence of an answer in the passages from BM25 or the index (distant)."""
     negatives: NonNegative = 0.2
-    """Mean number of retrieved passages without the answer beside the positive."""
+    """Mean number of retrieved passages without the answer besides the positive."""
     unanswerable: Share = 0.1
-    """Share of the questions that are also asked of such passages alone."""
+    """Share of the questions that are also asked of such passages only."""
     depth: Count = 20
     """Passages retrieved for each question."""
     max_tokens: WindowTokens = 256
     """Tokens of a window in training."""
     read_tokens: WindowTokens | None = None
-    """Tokens of a window that the trained reader reads; without it, max_tokens."""
+    """Tokens per window of the trained reader; by default max_tokens."""
     overlap: Annotated[int, Field(ge=0)] = 64
-    """Tokens that two windows of a long passage share."""
+    """Tokens shared by consecutive windows of a long passage."""
     answer_tokens: Count = MAX_ANSWER_TOKENS
     """The longest answer of the trained reader."""
     dropout: Share | None = None
-    """Dropout; without it, the backbone's."""
+    """Dropout; by default the backbone's."""
     attention_dropout: Share | None = None
-    """Dropout of attention weights, which costs a fifth of the speed on a processor; without it, dropout."""
+    """Dropout of attention weights, which costs a fifth of the speed on a CPU; by default dropout."""
 
     @property
     def parts(self) -> list[DataPart]:
-        """The files to learn from, with their paths."""
+        """The training files, with full paths."""
         return self._rooted(self.data)
 
     @property

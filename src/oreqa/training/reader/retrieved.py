@@ -1,7 +1,7 @@
 """Questions asked of an index: a reader learns from the passages that are retrieved for them (Karpukhin et al. 2020).
 
-Passages are tokenised once, and windows of what an epoch draws are made batch by batch: the passages of all epochs would not
-fit into memory.
+Passages are tokenised once, and the windows drawn for an epoch are made batch by batch: the passages of all epochs would
+not fit into memory.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from oreqa.training.reader.examples import AnswerSpans, Drawing, Group, WindowSp
 from oreqa.training.reader.recipe import DataPart
 
 _SPECIAL_TOKENS = 6
-"""Tokens that stand between the texts of a window, at most."""
+"""The most special tokens between the texts of a window."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A question: its tokens, the passages that hold an answer, with its characters, and those that hold none."""
+    """A question: its tokens, the passages with an answer, with its characters, and those without."""
 
     tokens: Tokens
     positives: list[AnswerSpans]
@@ -38,7 +38,7 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True)
 class RetrievedGroup:
-    """The passages that an epoch drew for a question; of a ``positive`` one the window is drawn by ``seed``."""
+    """The passages drawn for a question in an epoch; for a ``positive`` one, the window is drawn by ``seed``."""
 
     part: RetrievedPart = field(repr=False)
     number: int
@@ -53,12 +53,12 @@ class RetrievedGroup:
         return max(self.part.length(self.number, place) for place in places), len(places)
 
     def windowed(self) -> Group:
-        """The windows with the tokens of the answers."""
+        """Return the windows with the tokens of the answers."""
         return self.part.group(self)
 
 
 def retrieve(index: Index, questions: Sequence[OpenQuestion], depth: int, mode: Mode, advance: Advance) -> list[list[Text]]:
-    """The ``depth`` best passages for each question."""
+    """Return the ``depth`` best passages for each question."""
     retrieved = []
     for texts in search_texts(index, [question.text for question in questions], depth, mode):
         retrieved.append(texts)
@@ -67,10 +67,10 @@ def retrieve(index: Index, questions: Sequence[OpenQuestion], depth: int, mode: 
 
 
 class RetrievedPart:
-    """A file's questions made ready: as tokens, with the ``depth`` passages that the index gives for each.
+    """A file's prepared questions: as tokens, with the ``depth`` passages that the index returns for each.
 
-    Answers are looked for in all of them (distant supervision). ``unanswered`` counts the questions whose passages hold
-    none. Raises InputError for a file that holds no question with an answer.
+    Answers are looked for in all of them (distant supervision). ``unanswered`` counts the questions whose passages contain
+    none. Raises InputError for a file without an answered question.
     """
 
     def __init__(
@@ -92,8 +92,10 @@ class RetrievedPart:
         self.unanswered = sum(not asked.positives for asked in self._asked)
 
     def draw(self, questions: int | None, rng: random.Random, advance: Advance) -> list[RetrievedGroup]:
-        """One epoch: for every question, or for as many as asked for, one passage with an answer and others without; and
-        the others alone for the share of ``unanswerable``."""
+        """Return one epoch: for every question, or the requested number, one passage with an answer and others without.
+
+        A share of ``unanswerable`` questions is also asked of the others only.
+        """
         drawing, groups = self._drawing, []
         for number in rng.sample(range(len(self._asked)), min(questions or len(self._asked), len(self._asked))):
             asked = self._asked[number]
@@ -111,20 +113,20 @@ class RetrievedPart:
         return groups
 
     def length(self, number: int, place: int) -> int:
-        """The tokens of a question with a passage, at most those of a window."""
+        """Return the tokens of a question with a passage, at most those of a window."""
         title = self._titles[place]
         texts = (self._asked[number].tokens, self._texts[place], *([title] if title else []))
         return min(self._inputs.max_tokens, sum(len(tokens.ids) for tokens in texts) + _SPECIAL_TOKENS)
 
     def group(self, drawn: RetrievedGroup) -> Group:
-        """A window of each passage, the first with an answer if there is a positive one."""
+        """Return a window of each passage, the first with an answer if there is a positive one."""
         rng = random.Random(drawn.seed)
         rows = [rng.choice(self._right(drawn.number, drawn.positive))] if drawn.positive else []
         rows += [rng.choice(self._windows(drawn.number, (place, []))) for place in drawn.negatives]
         return Group.of(rows)
 
     def _right(self, number: int, positive: AnswerSpans) -> list[WindowSpans]:
-        """The windows with an answer, which tokens may be cut out of."""
+        """Return the windows with an answer, some of whose tokens may be cut off."""
         return [(window, spans) for window, spans in self._windows(number, positive) if spans]
 
     def _windows(self, number: int, of_passage: AnswerSpans) -> list[WindowSpans]:
@@ -133,7 +135,7 @@ class RetrievedPart:
 
 
 def answerable_of(file: Path, held_out: bool = False) -> list[OpenQuestion]:
-    """A file's questions with an answer. Raises InputError if there are none."""
+    """Return a file's questions with an answer. Raises InputError if there are none."""
     questions = answered_questions(file, held_out)
     if not questions:
         raise InputError(f"{file}: it holds no question with an answer")

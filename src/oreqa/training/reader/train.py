@@ -43,9 +43,9 @@ _SPANS = 20
 
 @silence_transformers()
 def train_reader(recipe: ReaderRecipe, out: Path, progress: Progress = no_progress) -> dict[str, Any]:
-    """Train a reader and save it to ``out``; returns what run.json holds.
+    """Train a reader and save it to ``out``; return the content of run.json.
 
-    Resumes from the last checkpoint if there is one. Raises InputError for data that cannot be learned from.
+    Resumes from the last checkpoint if there is one. Raises InputError for unusable data.
     """
     backbone = find_model(recipe.backbone)
     torch.manual_seed(recipe.seed)
@@ -96,14 +96,14 @@ def train_reader(recipe: ReaderRecipe, out: Path, progress: Progress = no_progre
         save=None if recipe.lora is None else partial(save_difference, model, recipe.backbone),
         early_stopping=dev_reading(recipe, model, tokenizer, out, asked),
     )
-    if recipe.lora is None:  # a difference has its base's
+    if recipe.lora is None:  # a difference uses its base's
         copy_tokenizer(tokenizer.parent, out)
     unanswered = [file.unanswered for file in files if isinstance(file, RetrievedPart)]
     return {**record, "unanswered": sum(unanswered)} if unanswered else record
 
 
 def _start(recipe: ReaderRecipe, backbone: Path) -> ReaderModel:
-    """A reader that begins as the backbone, with its heads if it is a reader already."""
+    """Return a reader that starts from the backbone, with its heads if it is a reader already."""
     settings: dict[str, Any] = {
         "kind": READER,
         "shared": READER_LOSSES[recipe.loss].shared,
@@ -130,7 +130,7 @@ def _start(recipe: ReaderRecipe, backbone: Path) -> ReaderModel:
 def _read_data(
     recipe: ReaderRecipe, inputs: ReaderInputs, drawing: Drawing, progress: Progress
 ) -> tuple[list[DevQuestion], list[DataFile | RetrievedPart]]:
-    """The questions of dev, none without it, and the files to learn from, asked of the index if there is one."""
+    """Return the questions of dev, if any, and the training files, asked of the index if there is one."""
     if recipe.index is None:
         asked = [] if recipe.dev_file is None else _of_own_paragraphs(recipe.dev_file)
         return asked, data_files(recipe.parts, inputs, drawing)
@@ -147,7 +147,7 @@ def _read_data(
 def dev_reading(
     recipe: ReaderRecipe, model: ReaderModel, tokenizer: Path, out: Path, asked: Sequence[DevQuestion]
 ) -> EarlyStopping | None:
-    """EM or F1 of the reader as it is on the questions of dev, if there are any."""
+    """Return the early stopping on EM or F1 of the current reader on the questions of dev, if there are any."""
     if not asked:
         return None
 
@@ -161,14 +161,14 @@ def dev_reading(
 
 @dataclass(frozen=True, slots=True)
 class DevQuestion:
-    """A question of dev, and the passages that are read for it."""
+    """A question of dev, and the passages read for it."""
 
     question: OpenQuestion
     passages: Sequence[Text]
 
 
 def _of_own_paragraphs(file: Path) -> list[DevQuestion]:
-    """The answered questions of a file's held-out articles, each with its paragraph."""
+    """Return the answered questions of a file's held-out articles, each with its paragraph."""
     asked = [
         DevQuestion(
             OpenQuestion(question.id, question.text, tuple(gold.text for gold in question.answers)),
@@ -184,7 +184,7 @@ def _of_own_paragraphs(file: Path) -> list[DevQuestion]:
 
 
 def dev_accuracy(reader: Reader, asked: Sequence[DevQuestion], metric: str) -> float:
-    """EM or F1, in percent, of the reader's best span for each question."""
+    """Return EM or F1, in percent, of the reader's best span for each question."""
     total, several = 0.0, any(len(of_dev.passages) > 1 for of_dev in asked)
     spans_by_question = reader.read(
         [of_dev.question.text for of_dev in asked], [of_dev.passages for of_dev in asked], k=_SPANS if several else 1

@@ -1,1 +1,1 @@
-"""Dual encoders: questions and candidates as vectors."""
+"""Dual encoders: encode questions and candidates as vectors."""

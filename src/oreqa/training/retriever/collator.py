@@ -19,14 +19,14 @@ from oreqa.training.loop import TensorBatch
 from oreqa.training.retriever.examples import PassageKey, RetrieverExample
 
 MARGIN = 1e-4
-"""Probabilities are kept so far from 0 and 1 when they are turned into logits."""
+"""Probabilities are clipped to this distance from 0 and 1 before they become logits."""
 
 
 class RetrieverCollator:
-    """Turns examples into batches for one encoder.
+    """Converts examples into batches for one encoder.
 
-    ``pairs`` hold every candidate that an example can have; ``answers`` the texts that answer each question. Candidates are
-    sentences or other spans, or with the ``unit`` passage whole passages: then all that the pairs hold are.
+    ``pairs`` contain every possible candidate of an example; ``answers`` the texts that answer each question. Candidates are
+    sentences or other spans, or whole passages with the ``unit`` passage: then all of the pairs' passages are.
     """
 
     def __init__(
@@ -43,9 +43,9 @@ class RetrieverCollator:
         self._spans: dict[PassageKey, list[tuple[int, int]]] = {}
         for source, candidates in _by_passage(pairs).items():
             spans = dict.fromkeys(map(_span, candidates))
-            if self._whole:  # its vector is the input's first output; there are no others
+            if self._whole:  # its vector is the input's only output
                 self._spans[source] = []
-            elif self._late:  # all its sentences are candidates, in the order of the text, as a long passage is read in runs
+            elif self._late:  # all its sentences are candidates, in text order, as a long passage is read in runs
                 sentences = [] if (0, len(source[0])) in spans else split_sentences(source[0])
                 self._spans[source] = sorted({*sentences, *spans}, key=lambda span: (span[0], -span[1]))
             else:
@@ -53,11 +53,11 @@ class RetrieverCollator:
         self._passages: dict[PassageKey, list[PassageInput]] = {}
 
     def __call__(self, examples: Sequence[RetrieverExample]) -> TensorBatch:
-        """Tensors of a batch: the inputs of questions and of passages, and which of their vectors are candidates.
+        """Return a batch's tensors: the inputs of questions and of passages, and which of their vectors are candidates.
 
-        ``rows`` and ``outputs`` (``[C]``) say where a candidate's vector stands, ``candidate_texts`` (``[C]``) number its
-        text; ``positives``, ``weights`` (``[Q]``) and ``answer_texts`` (``[Q, K]``, -1 where there are fewer) belong to the
-        questions; ``scored`` and ``teacher`` (``[Q, L]``) are the candidates that a classifier has scored, and its logits.
+        ``rows`` and ``outputs`` (``[C]``) locate a candidate's vector, ``candidate_texts`` (``[C]``) number its text;
+        ``positives``, ``weights`` (``[Q]``) and ``answer_texts`` (``[Q, K]``, padded with -1) belong to the questions;
+        ``scored`` and ``teacher`` (``[Q, L]``) are the candidates scored by a classifier, and its logits.
         """
         needed: dict[PassageKey, set[tuple[int, int]]] = defaultdict(set)
         for example in examples:
@@ -88,7 +88,7 @@ class RetrieverCollator:
                     texts.append(text_number(source[0][slice(*spans[k])]))
                 inputs.append(part.tokens)
 
-        # Sorted by length: what is encoded together is padded little.
+        # Sorted by length: inputs encoded together need little padding.
         order = sorted(range(len(inputs)), key=lambda row: len(inputs[row].ids))
         places = {row: place for place, row in enumerate(order)}
 
@@ -119,7 +119,7 @@ class RetrieverCollator:
 
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids", "pool")
-"""Arguments of the dual encoder; a batch holds them twice, with the prefixes ``question_`` and ``passage_``."""
+"""Arguments of the dual encoder; a batch has them twice, with the prefixes ``question_`` and ``passage_``."""
 
 
 def _input_tensors(inputs: Sequence[EncoderInput]) -> dict[str, Tensor]:
@@ -139,7 +139,7 @@ def _span(candidate: Candidate) -> tuple[int, int]:
 
 
 def text_number(text: str) -> int:
-    """A number that stands for a text, the same in every process."""
+    """Return a number that identifies a text, the same in every process."""
     return int.from_bytes(hashlib.sha1(text.encode()).digest()[:7])
 
 

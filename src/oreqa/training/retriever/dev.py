@@ -1,4 +1,4 @@
-"""A dual encoder in the middle of its training: its vectors, and its MRR on a dev set."""
+"""A dual encoder in training: its current vectors, and its MRR on a dev set."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from oreqa.training.retriever.examples import PassageKey
 
 
 def current_encoder(folder: EncoderFolder, model: DualEncoder) -> Encoder:
-    """The model as it is, as an encoder with the settings of ``folder``; the model is put into its mode for evaluation."""
+    """Return the current model as an encoder with the settings of ``folder``, and put it into evaluation mode."""
     device = str(next(model.parameters()).device)
     passages, questions = (TorchSession(partial(model.eval(), questions=mode), device) for mode in (False, True))
     return Encoder.of(folder, passages, questions, model.width)
@@ -30,8 +30,8 @@ def current_encoder(folder: EncoderFolder, model: DualEncoder) -> Encoder:
 def passage_vectors(
     folder: EncoderFolder, model: DualEncoder, bf16: bool, passages: Sequence[PassageKey]
 ) -> NDArray[np.float32]:
-    """The vectors of passages, ``[passages, D]``, as the model is; it is left in its mode for training."""
-    apart = folder.context == "cross_segment"  # a passage's vector then is the mean of its sentences'
+    """Return the current vectors of passages, ``[passages, D]``; the model is left in training mode."""
+    apart = folder.context == "cross_segment"  # a passage's vector is then the mean of its sentences'
     texts = [(title, text, split_sentences(text) if apart else []) for text, title in passages]
     with torch.autocast(next(model.parameters()).device.type, torch.bfloat16, enabled=bf16):
         rows = current_encoder(folder, model).encode_passages(texts)
@@ -42,10 +42,9 @@ def passage_vectors(
 def dev_score(
     task: ReqaTask, folder: EncoderFolder, model: DualEncoder, bf16: bool, *, metric: str, unit: Unit, passage_weight: float
 ) -> float:
-    """MRR (``mrr``) or R@1 (``r@1``), in percent, of the task's questions over all its sentences, or passages.
+    """Return MRR (``mrr``) or R@1 (``r@1``), in percent, of the task's questions over all its sentences, or passages.
 
-    A passage's own vector has ``passage_weight`` in those of its sentences. The layers compute in bfloat16 if the training
-    does.
+    Sentence vectors include the passage's with ``passage_weight``. The layers compute in bfloat16 if the training does.
     """
     encoder = current_encoder(folder, model)
     passages = [encoder_input(passage) for passage in task.passages]
@@ -60,8 +59,8 @@ def dev_score(
         gold = [list(sentences) for sentences in task.gold]
     scores = questions @ vectors.T
     best = np.array([row[right].max() for row, right in zip(scores, gold, strict=True)])
-    # Ties share their mean rank: vectors that have all become one gain nothing.
+    # Ties share their mean rank, so that collapsed vectors gain nothing.
     ranks = (scores > best[:, None]).sum(1) + ((scores == best[:, None]).sum(1) + 1) / 2
-    if metric == "r@1":  # of a question's answers, as Wang et al. have it (2021, Eq. 15)
+    if metric == "r@1":  # of a question's answers, as in Wang et al. (2021, Eq. 15)
         return round(100 * float(np.mean([(rank == 1) / len(right) for rank, right in zip(ranks, gold, strict=True)])), 2)
     return round(100 * float(np.mean(1 / ranks)), 2)

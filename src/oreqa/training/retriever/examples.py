@@ -15,12 +15,12 @@ PassageKey = tuple[str, str]
 """A passage: its text and title."""
 
 PASSAGE_STRETCH = 16
-"""So many passages for each example of a batch are sorted by length at a time."""
+"""Passages per example of a batch that are sorted by length at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetrieverExample:
-    """A question with the sentence that answers it, further candidates, and how much it counts."""
+    """A question with the sentence that answers it, further candidates, and its weight."""
 
     question: str
     positive: Candidate
@@ -28,10 +28,10 @@ class RetrieverExample:
     others: tuple[Candidate, ...]
     """Hard negatives; with soft labels, candidates that the classifier scored."""
     scores: tuple[float, ...]
-    """With soft labels, the classifier's probability of the positive and of each of the others; else empty."""
+    """With soft labels, the classifier's probability of the positive and of each of the others; otherwise empty."""
 
     name: str = ""
-    """What forms of one passage have in common."""
+    """The name shared by forms of one passage."""
 
     @property
     def source(self) -> PassageKey:
@@ -40,12 +40,12 @@ class RetrieverExample:
 
     @property
     def passage(self) -> str | PassageKey:
-        """What is the same of examples of one passage."""
+        """The key shared by examples of one passage."""
         return self.name or self.source
 
 
 class PairPool:
-    """The pairs of a training run by question: which of them are positives, and what else is known of their questions."""
+    """The pairs of a training run by question: which are positives, and what else is known about their questions."""
 
     def __init__(
         self,
@@ -57,11 +57,11 @@ class PairPool:
         negatives: int,
         soft_labels: bool,
     ) -> None:
-        """The keys are those of ``RetrieverRecipe``; ``soft_labels`` with that loss."""
+        """Take keys of ``RetrieverRecipe``; ``soft_labels`` is true for that loss."""
         self._pairs, self._silver, self._min_probability = pairs, silver, min_probability
         self._weight_power, self._negatives, self._soft_labels = weight_power, negatives, soft_labels
         self.answers: dict[str, set[str]] = defaultdict(set)
-        """Texts that answer a question: gold, and scored at least ``min_probability``. They are no negatives of it."""
+        """Texts that answer a question: gold, or scored at least ``min_probability``. They are never its negatives."""
         self._scored: dict[str, list[Pair]] = defaultdict(list)
         for pair in pairs:
             p = pair_probability(pair)
@@ -72,7 +72,7 @@ class PairPool:
         self._with_gold = {pair.question for pair in pairs if pair.source == GOLD}
 
     def draw(self, rng: random.Random) -> list[RetrieverExample]:
-        """The examples of one epoch, in the order of the pairs: ``negatives`` others are drawn for each."""
+        """Return the examples of one epoch, in the order of the pairs, drawing ``negatives`` others for each."""
         return [self._example(pair, rng) for pair in self._pairs if self._is_positive(pair)]
 
     def _is_positive(self, pair: Pair) -> bool:
@@ -84,7 +84,7 @@ class PairPool:
         return self._silver == "positives" or self._stands_for_gold(pair)
 
     def _stands_for_gold(self, pair: Pair) -> bool:
-        """Whether a question has no gold, and this is its silver pair of the highest probability."""
+        """Return whether a question has no gold pair, and this is its silver pair with the highest probability."""
         best = max(self._scored[pair.question], key=lambda row: pair_probability(row) or 0.0, default=None)
         return pair.question not in self._with_gold and best is pair
 
@@ -104,13 +104,15 @@ class PairPool:
 
 
 def pair_probability(pair: Pair) -> float | None:
-    """What a classifier gave the pair: its score, or where a silver one has none, its weight."""
+    """Return a classifier's probability of the pair: its score, or the weight of a silver pair without one."""
     return pair.weight if pair.score is None and pair.source != GOLD else pair.score
 
 
 def by_passage(examples: Sequence[RetrieverExample], batch: int, rng: random.Random) -> list[list[RetrieverExample]]:
-    """Batches of a retriever: the questions of a passage together, so that it is encoded once for them; passages at random,
-    near others of like length. Those that are not full come last."""
+    """Return a retriever's batches, with the questions of a passage together, so that it is encoded once for them.
+
+    Passages are in random order among others of similar length. Incomplete batches come last.
+    """
     groups: dict[str, list[RetrieverExample]] = defaultdict(list)
     for example in examples:
         groups[example.positive.context].append(example)

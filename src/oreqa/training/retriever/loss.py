@@ -1,4 +1,4 @@
-"""The dual encoder's loss of a batch: encoding, in chunks if that is asked for, then the recipe's loss of the vectors."""
+"""The dual encoder's loss of a batch: encoding, optionally in chunks, then the recipe's loss of the vectors."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ PASSAGE_WEIGHT = 0.37
 """Weight of a passage's own vector in those of its sentences (late chunking)."""
 
 SIMILAR, FEWEST = 0.6, 16
-"""Passages are encoded together if the shortest has at least so much of the longest's length, or if there are so few."""
+"""Passages are encoded together if the shortest has at least this share of the longest's length, or if there are so few."""
 
 
 class RetrievalLoss:
     """The recipe's loss of a batch (``RetrieverCollator``), over the candidates of all processes.
 
-    ``loss`` is that of ``RetrieverVectors``. With ``late`` candidates are sentences that were read inside their passage.
+    ``loss`` is a loss of ``RetrieverVectors``. With ``late``, candidates are sentences read inside their passage.
     ``alignment`` and ``variational`` are the recipe's tables, ``scale`` is that of the softmax.
 
-    A batch of more than ``chunk`` questions or passages is encoded so many at a time and twice: first without
-    gradients, for the loss and its gradients at the vectors, then with them (gradient caching, Gao et al. 2021): memory is
-    that of one chunk.
+    A batch of more than ``chunk`` questions or passages is encoded in chunks and twice: first without gradients, for the
+    loss and its gradients at the vectors, then with them (gradient caching, Gao et al. 2021), so that memory is that of
+    one chunk.
 
-    The model is called as what wraps it in several processes; ``model`` is itself, and ``epoch_batches`` are the batches of
-    an epoch in each process, by which the weights of a companion's losses rise.
+    It calls the model as wrapped in several processes; ``model`` is the model itself, and ``epoch_batches`` the batches per
+    epoch in each process, by which the weights of a companion's losses rise.
     """
 
     def __init__(
@@ -71,8 +71,11 @@ class RetrievalLoss:
         return loss
 
     def calls(self, batch: TensorBatch, size: int | None = None) -> dict[str, list[dict[str, Any]]]:
-        """The arguments of the model's calls that encode the questions, the passages, and the pairs of the two if a
-        cross-encoder reads them, ``size`` at a time."""
+        """Return the arguments of the model's calls that encode questions, passages, and, for a cross-encoder, pairs of
+        them.
+
+        Each call encodes ``size`` at a time.
+        """
         questions, passages = _side(batch, "question"), _side(batch, "passage")
         parts = _of_similar_length(passages) if size is None else _chunks(passages, size)
         calls = {
@@ -87,7 +90,7 @@ class RetrievalLoss:
         return calls
 
     def _cached(self, model: Any, batch: TensorBatch, calls: dict[str, list[dict[str, Any]]]) -> Tensor:
-        """The loss of a batch that is encoded in chunks, whose gradients are computed already."""
+        """Return the loss of a batch encoded in chunks, with its gradients already computed."""
         replays, vectors = [], {}
         with torch.no_grad():
             for side, inputs in calls.items():
@@ -105,8 +108,8 @@ class RetrievalLoss:
             chunks = list(zip(inputs, of_side.tensor_split(ends), strict=True))
             again += chunks
             last.append(len(again) - 1)
-        # Processes exchange the gradients in one backward pass, which has to reach every weight: that of the last chunk of
-        # each side.
+        # Processes exchange gradients in one backward pass, which must reach every weight: that of the last chunk of each
+        # side.
         with nullcontext() if not hasattr(model, "no_sync") else model.no_sync():
             for number, (chunk, gradient) in enumerate(again):
                 if number not in last:
@@ -116,8 +119,8 @@ class RetrievalLoss:
         return loss.detach().requires_grad_()
 
     def of_vectors(self, vectors: Mapping[str, Tensor], batch: TensorBatch) -> Tensor:
-        """The loss from vectors of ``questions`` ``[Q, 1, D]``, of ``passages`` and their sentences ``[N, outputs, D]``, and
-        by a cross-encoder of ``pairs`` ``[Q, 2, D]``."""
+        """Return the loss from vectors of ``questions`` ``[Q, 1, D]``, of ``passages`` and their sentences
+        ``[N, outputs, D]``, and, from a cross-encoder, of ``pairs`` ``[Q, 2, D]``."""
         passages = vectors["passages"]
         candidates = passages[batch["rows"], batch["outputs"]]
         if self._late:
@@ -165,7 +168,7 @@ class RetrievalLoss:
         return alignment.dual_share * dual + alignment.cross_share * cross + alignment.share * geometry
 
     def _generated(self, variational: Variational, vectors: Mapping[str, Tensor], batch: TensorBatch) -> Tensor:
-        """The loss of generating the pairs' texts from their vectors."""
+        """Return the loss of generating the pairs' texts from their vectors."""
         assert self._model.decoders is not None
         rows, outputs = (batch[name][batch["positives"]] for name in ("rows", "outputs"))
         texts = []
@@ -184,12 +187,12 @@ class RetrievalLoss:
         )
 
     def _ramp(self, epochs: float) -> float:
-        """The share of its full value of a weight that rises linearly over so many epochs."""
+        """Return the current share of a weight that rises linearly over ``epochs`` epochs."""
         return min(1.0, float(self._model.batches) / (self._epoch_batches * epochs)) if epochs else 1.0
 
 
 def _kernels(alignment: Alignment, scale: float) -> tuple[RoleKernels, RoleKernels]:
-    """The kernels of the dual encoder and of the cross-encoder; ``scale`` is the recipe's."""
+    """Return the kernels of the dual encoder and of the cross-encoder; ``scale`` is the recipe's."""
     dual_scale = scale if alignment.scale is None else alignment.scale
     cross_scale = dual_scale if alignment.cross_scale is None else alignment.cross_scale
     cross_width = alignment.width if alignment.cross_width is None else alignment.cross_width
@@ -206,13 +209,15 @@ def _widths(width: OfRoles | Literal["median"]) -> tuple[float | None, ...]:
 
 
 def _of_roles(value: OfRoles) -> tuple[float, ...]:
-    """A value for each pair of roles."""
+    """Return a value for each pair of roles."""
     return value if isinstance(value, tuple) else (value,) * 4
 
 
 def _answering(texts: Tensor, batch: TensorBatch) -> Tensor:
-    """Which of the candidates with these numbers of their ``texts`` (``[C]``) answer each question, or are blank:
-    ``[Q, C]``."""
+    """Return which candidates, by the numbers of their ``texts`` (``[C]``), answer each question or are padding:
+
+    ``[Q, C]``.
+    """
     return (texts[None, :, None] == batch["answer_texts"][:, None, :]).any(-1) | (texts < 0)
 
 
@@ -221,8 +226,10 @@ def _side(batch: TensorBatch, side: str) -> TensorBatch:
 
 
 def pair_inputs(batch: TensorBatch, part: slice) -> dict[str, Any]:
-    """The cross-encoder's arguments for a part of a batch's questions and their answers: each passage once, whose sentences
-    several of them may ask for."""
+    """Return the cross-encoder's arguments for a part of a batch's questions and their answers.
+
+    Each passage occurs once, even if several of its sentences are answers.
+    """
     rows, outputs = (batch[name][batch["positives"]][part] for name in ("rows", "outputs"))
     needed, places = rows.unique(return_inverse=True)
     return {
@@ -234,25 +241,25 @@ def pair_inputs(batch: TensorBatch, part: slice) -> dict[str, Any]:
 
 
 def _tensors(inputs: Mapping[str, Any]) -> list[Tensor]:
-    """All tensors among a call's arguments."""
+    """Return all tensors among a call's arguments."""
     flat = [value.values() if isinstance(value, dict) else [value] for value in inputs.values()]
     return [value for values in flat for value in values if isinstance(value, Tensor)]
 
 
 def _outputs(inputs: Mapping[str, Any]) -> int:
-    """Rows of what the model returns for a call's arguments."""
+    """Return the number of rows that the model returns for a call's arguments."""
     return len(inputs["rows"] if "rows" in inputs else inputs["input_ids"])
 
 
 def _replayed(model: Any, inputs: dict[str, Any], replay: RandContext) -> Tensor:
-    """The vectors of a chunk, with the random state of the first pass, on the GPU too: dropout is the same."""
+    """Return the vectors of a chunk, restoring the random state of the first pass (on GPUs, too) for equal dropout."""
     with replay:
         vectors: Tensor = model(**inputs)
     return vectors
 
 
 def _of_similar_length(inputs: TensorBatch) -> list[TensorBatch]:
-    """Inputs that come sorted by length in parts, so that little is computed on padding."""
+    """Split inputs sorted by length into parts, to reduce padding."""
     lengths = inputs["attention_mask"].sum(1).tolist()
     cuts = [len(lengths)]
     for row in range(len(lengths) - 1, 0, -1):
@@ -267,11 +274,11 @@ def _chunks(inputs: TensorBatch, size: int) -> Iterator[TensorBatch]:
 
 
 def _rows(inputs: TensorBatch, begin: int, end: int) -> TensorBatch:
-    """Some of the inputs."""
+    """Return some of the inputs."""
     return _trimmed({name: value[begin:end] for name, value in inputs.items()})
 
 
 def _trimmed(inputs: TensorBatch) -> TensorBatch:
-    """The inputs padded no further than their longest."""
+    """Return the inputs padded only to their longest."""
     longest = int(inputs["attention_mask"].sum(1).max())
     return {name: value[..., :longest] for name, value in inputs.items()}

@@ -1,4 +1,4 @@
-"""A dual encoder with what learns beside it and is left behind: a cross-encoder that teaches it, or text decoders."""
+"""A dual encoder with training-only companions: a cross-encoder that teaches it, or text decoders."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from oreqa.models.names import CROSS
 from oreqa.training.retriever.variational import VariationalDecoders
 
 _KIND = "cross-encoder of an alignment"
-"""What a saved one says that it is."""
+"""The kind stored in a saved cross-encoder."""
 
 HEADS = 12
-"""Attention heads, or fewer where the width is not a multiple."""
+"""Attention heads, or fewer if the width is not a multiple."""
 
 
 def _setting(config: PreTrainedConfig, *names: str, default: Any = None) -> Any:
-    """A setting under the name that its architecture has for it."""
+    """Return a setting under its architecture's name."""
     return next((getattr(config, name) for name in names if hasattr(config, name)), default)
 
 
 class CrossAttention(nn.Module):  # type: ignore[misc]
     """Refines the states of one text by the tokens of another (Wang et al. 2021, section 3.3, Eq. 2 to 4).
 
-    As printed, the other text's tokens ask, and the text's own are keys and values: the result has a row for each token of
-    the other.
+    As printed, the other text's tokens are the queries, and the text's own are keys and values: the result has a row for
+    each token of the other.
     """
 
     def __init__(self, config: PreTrainedConfig) -> None:
@@ -46,8 +46,11 @@ class CrossAttention(nn.Module):  # type: ignore[misc]
         self.dropout = nn.Dropout(_setting(config, "hidden_dropout_prob", "dropout", "mlp_dropout"))
 
     def forward(self, states: Tensor, is_token: Tensor, others: Tensor) -> Tensor:
-        """``LayerNorm(H' + FFN(H'))``, ``[B, M, width]``, of the text's ``states`` ``[B, N, width]``, of which ``is_token``
-        (bool, ``[B, N]``) are no padding, and the other's, ``[B, M, width]``."""
+        """Return ``LayerNorm(H' + FFN(H'))``, ``[B, M, width]``.
+
+        ``states`` ``[B, N, width]`` are the text's; ``is_token`` (bool, ``[B, N]``) excludes padding; ``others`` ``[B,
+        M, width]`` are the other text's.
+        """
         query, key, value = (
             layer(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
             for layer, x in ((self.query, others), (self.key, states), (self.value, states))
@@ -58,7 +61,7 @@ class CrossAttention(nn.Module):  # type: ignore[misc]
 
 
 class CrossSide(nn.Module):  # type: ignore[misc]
-    """An encoder of its own for the questions and answers of a batch, whose tokens then attend to each other's."""
+    """A separate encoder for the questions and answers of a batch, whose tokens then attend to each other's."""
 
     def __init__(self, config: PreTrainedConfig, normalise: bool) -> None:
         super().__init__()
@@ -67,7 +70,7 @@ class CrossSide(nn.Module):  # type: ignore[misc]
         self.normalise = normalise
 
     def forward(self, questions: dict[str, Tensor], passages: dict[str, Tensor], rows: Tensor, outputs: Tensor) -> Tensor:
-        """The vectors of ``B`` questions and of their answers, ``[B, 2, D]``.
+        """Return the vectors of ``B`` questions and of their answers, ``[B, 2, D]``.
 
         ``questions`` and ``passages`` are the dual encoder's inputs; the answer to each question is the ``outputs``'th
         (``[B]``) of the passage in its row (``rows``, ``[B]``).
@@ -82,8 +85,10 @@ class CrossSide(nn.Module):  # type: ignore[misc]
         return nn.functional.normalize(vectors, dim=-1) if self.normalise else vectors
 
     def _tokens(self, inputs: dict[str, Tensor], rows: Tensor, outputs: Tensor) -> tuple[Tensor, Tensor]:
-        """The states of the tokens that belong to an output of a row, ``[B, N, width]``, and their pooling weights
-        ``[B, N]``, which are 0 for padding."""
+        """Return the states of the tokens that belong to an output of a row, ``[B, N, width]``, and their pooling weights.
+
+        The weights, ``[B, N]``, are 0 for padding.
+        """
         states = self.tower.states(inputs["input_ids"], inputs["attention_mask"], inputs["token_type_ids"])
         pool = inputs["pool"][rows, outputs]
         longest = int((pool > 0).sum(1).max())
@@ -93,7 +98,7 @@ class CrossSide(nn.Module):  # type: ignore[misc]
 
 
 def start_cross(model: DualEncoder) -> CrossSide:
-    """A cross-encoder whose encoder begins as the dual encoder's of passages, and whose attention is new."""
+    """Return a cross-encoder that starts from the dual encoder's passage encoder, with new attention."""
     cross = CrossSide(model.config, model.normalise)
     cross.tower.load_state_dict(model.passages.state_dict())
     for name, weight in model.passages.named_parameters():
@@ -130,7 +135,7 @@ class RetrieverModel(nn.Module):  # type: ignore[misc]
         self.register_buffer("batches", torch.zeros((), dtype=torch.long))
 
     def forward(self, **inputs: Any) -> Tensor:
-        """The dual encoder's vectors; with ``passages`` among the inputs, the cross-encoder's of pairs."""
+        """Return the dual encoder's vectors; with ``passages`` among the inputs, the cross-encoder's vectors of pairs."""
         module = self.encoder if self.cross is None or "passages" not in inputs else self.cross
         vectors: Tensor = module(**inputs)
         return vectors
@@ -139,7 +144,7 @@ class RetrieverModel(nn.Module):  # type: ignore[misc]
 def start_model(
     encoder: DualEncoder, *, with_cross: bool = False, decoders: Literal["dual", "cross"] | None = None
 ) -> RetrieverModel:
-    """The encoder with new companions: a cross-encoder, or ``decoders`` of a kind of ``VariationalDecoders``."""
+    """Return the encoder with new companions: a cross-encoder, or ``decoders`` of a kind of ``VariationalDecoders``."""
     of_texts = None
     if decoders is not None:
         words = encoder.passages.backbone.get_input_embeddings()

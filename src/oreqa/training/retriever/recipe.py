@@ -15,9 +15,9 @@ from oreqa.training.losses import RETRIEVER_LOSSES, OneOf
 from oreqa.training.recipes import Count, InputTokens, LoraRecipe, NonNegative, RecipeTable, Share
 
 Silver = Literal["positives", "missing_gold", "none"]
-"""Which silver pairs are answers to learn from."""
+"""Which silver pairs are used as answers."""
 RoundOrder = Literal["distinct", "clusters"]
-"""Orders that ``RetrieverRounds`` makes anew for each epoch."""
+"""Orders that ``RetrieverRounds`` draws anew for each epoch."""
 
 
 Positive = Annotated[float, Field(gt=0)]
@@ -34,7 +34,7 @@ OfRoles = Annotated[Positive | tuple[Positive, Positive, Positive, Positive], Be
 
 
 def _epochs_or_part(value: float) -> float:
-    """A whole number, or one divided by a whole number, as near as a recipe says it."""
+    """Return a whole number, or one divided by a whole number, correcting a recipe's rounding."""
     whole = round(max(value, 1 / value))
     if abs(max(value, 1 / value) - whole) > 0.01 * whole:
         raise ValueError("it must be a whole number of epochs, or a half, a third, ... of one")
@@ -54,18 +54,18 @@ class Alignment(RecipeTable):
     share: NonNegative = 0.5
     """Weight of the alignment."""
     kernel: Literal["inner", "gaussian"] = "inner"
-    """How near two vectors are: by their inner product (inner), or by their distance (gaussian)."""
+    """The similarity of two vectors: their inner product (inner), or their distance (gaussian)."""
     width: OfRoles | Literal["median"] = 1.0
-    """The width 2σ² of the Gaussian kernel: one for all pairs of roles; a list of four: for the answers around a question,
-    the questions around an answer, the questions around a question, the answers around an answer; or, for each of them,
-    the median of the batch's squared distances (median)."""
+    """The width 2σ² of the Gaussian kernel: one for all pairs of roles; a list of four: for the answers around a
+    question, the questions around an answer, the questions around a question, the answers around an answer; or, for each
+    of them, the median of the batch's squared distances (median)."""
     cross_width: OfRoles | Literal["median"] | None = None
-    """The same of the cross-encoder; without it, that of the dual encoder."""
+    """The same for the cross-encoder; by default that of the dual encoder."""
     scale: OfRoles | None = None
-    """The kernel is multiplied by it before the softmax: the inverse temperature, or a list of four, as for width; without
-    it, the recipe's scale."""
+    """Factor of the kernel before the softmax: the inverse temperature, or a list of four, as for width; by default the
+    recipe's scale."""
     cross_scale: OfRoles | None = None
-    """The same of the cross-encoder: higher than scale, only its nearest neighbours are taught; without it, scale."""
+    """The same for the cross-encoder: if higher than scale, only its nearest neighbours are taught; by default scale."""
     answer_question: NonNegative = 0.5
     """Weight of the term of the answers around a question."""
     question_answer: NonNegative = 0.5
@@ -75,11 +75,11 @@ class Alignment(RecipeTable):
     answer_answer: NonNegative = 0.5
     """Weight of the term of the answers around an answer; the paper's is 1e4, too."""
     ramp_epochs: NonNegative = 1.0
-    """Epochs over which the weights of the four terms rise from 0 to their full values; in the paper 5."""
+    """Epochs over which the weights of the four terms rise from 0; in the paper 5."""
     detach: bool = True
-    """Keep the alignment from training the cross-encoder, which then is only its target."""
+    """Keep the alignment from training the cross-encoder, which is then only its target."""
     keep_cross: bool = False
-    """Save the cross-encoder, too, in the folder cross/ beside the model: to look at what it taught."""
+    """Also save the cross-encoder, in the folder cross/ beside the model, for inspection."""
 
     @model_validator(mode="after")
     def _no_key_is_ignored(self) -> Self:
@@ -107,9 +107,9 @@ class Variational(RecipeTable):
     kind: Literal["dual", "cross"]
     """Each vector generates its own text (dual, Shen et al. 2018), or that of the other side (cross, Yu et al. 2020)."""
     reconstruction_weight: NonNegative = 0.05
-    """Weight of the texts' negative log-likelihood, in nats of a pair."""
+    """Weight of the texts' negative log-likelihood, in nats per pair."""
     kl_weight: NonNegative = 0.005
-    """Weight of the divergence of the latent vectors from the prior, in nats of a pair."""
+    """Weight of the divergence of the latent vectors from the prior, in nats per pair."""
     ramp_epochs: NonNegative = 1.0
     """Epochs over which kl_weight rises from 0."""
 
@@ -127,69 +127,71 @@ class RetrieverRecipe(LoraRecipe):
     kind: Literal["retriever"]
     """What is trained."""
     backbone: str = BASE_ENCODER
-    """The model to begin with: a name or a folder."""
+    """The model to start from: a name or a folder."""
     data: Annotated[tuple[Path, ...], Field(min_length=1)]
-    """SQuAD and MRQA files, of which the held-out articles are passed over, pair files, and BEIR folders."""
+    """SQuAD and MRQA files, without their held-out articles, pair files, and BEIR folders."""
     dev_metric: Literal["mrr", "r@1"] = "mrr"
-    """What is measured on dev, which may be a BEIR folder with a split dev, too: the mean reciprocal rank of a question's
-    answer, or the share of its answers that are found first."""
+    """The metric on dev, which may also be a BEIR folder with a split dev: the mean reciprocal rank of a question's
+    answer, or the share of its answers that rank first."""
     epochs: Count = 1
     """How often each pair is seen."""
     unit: Literal["sentence", "passage"] = "sentence"
-    """What questions learn to find: the sentence that answers, or the whole passage that holds it, as Xiong et al. do."""
+    """What questions learn to find: the sentence that answers, or the whole passage that contains it, as in Xiong et al."""
     context: Literal["late_chunking", "cross_segment", "none"] = "late_chunking"
-    """What the encoder sees with a sentence: all sentences of a passage in one pass, which is cheap (late_chunking); each
-    with its passage as second segment, as Yang et al. do (cross_segment); or nothing (none)."""
+    """What the encoder sees with a sentence: all sentences of a passage in one pass, which is cheap (late_chunking);
+    each with its passage as second segment, as in Yang et al. (cross_segment); or nothing (none)."""
     encoder: Literal["backbone", NewEncoder] = "backbone"
-    """What reads a text: the whole backbone, or two new layers over its token embeddings, as Wang et al. do;
-    attention and projection are then new, too."""
+    """What reads a text: the whole backbone, or two new layers over its token embeddings, as in Wang et al.; attention and
+    projection are then new, too."""
     pooling: Literal["cls", "mean", "attention"] = "mean"
-    """What a vector is made of: the first token, the mean of all, or several means that attention weighs (attention)."""
+    """How tokens become a vector: the first token, the mean of all, or several means weighted by attention (attention)."""
     hops: Count = 4
-    """Means that attention takes, each with weights of its own."""
+    """Number of means taken by attention, each with its own weights."""
     joining: Joining = "averaged"
-    """What becomes of them: their average, or one vector of all of them, that many times as wide (concatenated)."""
+    """How they are combined: their average, or their concatenation, that many times as wide (concatenated)."""
     towers: Literal["shared", "separate"] = "shared"
-    """Questions and passages have one encoder (shared), or an encoder each, of one shape, as Xiong et al. do (separate):
-    twice the weights."""
+    """Questions and passages share one encoder (shared), or have one each, of one shape, as in Xiong et al.
+
+    (separate): twice the weights.
+    """
     input_types: bool = False
-    """Give questions a learned input-type embedding, as Yang et al. do."""
+    """Give questions a learned input-type embedding, as in Yang et al."""
     projection: Count | None = None
-    """Dimensions of a linear layer on top, the backbone's if it has one of so many; without it there is none."""
+    """Dimensions of a linear layer on top, the backbone's if it has one of this size; by default there is none."""
     loss: Annotated[str, OneOf(RETRIEVER_LOSSES)] = "softmax"
     """The answer against all other candidates of a batch (softmax), or this mixed with a classifier's probabilities of the
     answer and of other candidates of the question (soft_labels)."""
     silver: Silver = "positives"
-    """Which silver pairs are learned from as answers: all of at least min_probability (positives), the likeliest of them
-    where a question has no gold (missing_gold), or none. In each case they are no negatives of their questions."""
+    """Which silver pairs are used as answers: all of at least min_probability (positives), the likeliest of them if a
+    question has no gold (missing_gold), or none. In each case they are no negatives of their questions."""
     min_probability: Share = 0.5
     """The classifier's probability from which a silver pair counts as an answer; one below is a hard negative."""
     weight_power: NonNegative = 2.0
-    """A silver pair of probability p counts as much as p to this power."""
+    """A silver pair of probability p has p to this power as its weight."""
     similarity: Literal["cosine", "dot"] = "cosine"
-    """Questions and candidates are compared by cosine, or by the inner product of vectors of any length, as Xiong et al.
-    do (dot)."""
+    """Questions and candidates are compared by cosine, or by the inner product of vectors of any length, as in Xiong et al.
+    (dot)."""
     scale: Annotated[float, Field(gt=0)] = 100.0
-    """Similarities are multiplied by it before the softmax: the inverse temperature."""
+    """Factor of similarities before the softmax: the inverse temperature."""
     negatives: Annotated[int, Field(ge=0)] = 0
-    """Hard negatives drawn for each question; with soft labels, further candidates that the classifier scored."""
+    """Hard negatives drawn for each question; with soft labels, further candidates scored by the classifier."""
     batches: Literal["by_passage", RoundOrder] = "by_passage"
-    """What stands in a batch: the questions of a passage together, so that it is encoded once, with others of similar length
-    (by_passage); questions at random, never two of a passage (distinct); or questions of similar passages, from one cluster,
-    never two of a passage, as Xiong et al. do (clusters)."""
+    """The content of a batch: the questions of a passage together, so that it is encoded once, with others of similar length
+    (by_passage); random questions, never two of a passage (distinct); or questions of similar passages, from one cluster,
+    never two of a passage, as in Xiong et al. (clusters)."""
     clusters: Annotated[int, Field(ge=2)] | None = None
-    """Clusters of passages; without it, one for every eight batches of questions, and two at least."""
+    """Clusters of passages; by default one for every eight batches of questions, and at least two."""
     cluster_epochs: Annotated[Positive, AfterValidator(_epochs_or_part)] = 1
-    """Epochs after which passages are clustered anew, by what the model then makes of them; or a part of one, such as 0.5 or
-    0.333: each pair is in one of the parts."""
+    """Epochs after which passages are clustered anew, with the vectors of the model at that time; or a part of one, such
+    as 0.5 or 0.333: each pair is in one of the parts."""
     chunk: Count | None = None
-    """Inputs that are encoded at a time: less memory for a quarter more time (gradient caching); without it, a batch."""
+    """Inputs encoded at a time: less memory for a quarter more time (gradient caching); by default a batch."""
     max_tokens: InputTokens = 256
     """Tokens of an input."""
     freeze_embeddings: bool = True
-    """Keep the backbone's word and position embeddings as they are."""
+    """Freeze the backbone's word and position embeddings."""
     dropout: Share | None = None
-    """Dropout; without it, the backbone's."""
+    """Dropout; by default the backbone's."""
     alignment: Alignment | None = None
     """A cross-encoder that is trained beside the dual encoder and teaches it."""
     variational: Variational | None = None
@@ -197,7 +199,7 @@ class RetrieverRecipe(LoraRecipe):
 
     @property
     def is_late(self) -> bool:
-        """Whether candidates are sentences that are read inside their passage."""
+        """Whether candidates are sentences read inside their passage."""
         return self.context == "late_chunking" and self.unit == "sentence"
 
     def _data_files(self) -> Iterable[Path]:

@@ -1,4 +1,4 @@
-"""Rounds of a retriever's training: each pair once, in batches that hold no passage twice.
+"""Rounds of a retriever's training: each pair once, in batches without repeated passages.
 
 Batches are drawn from all pairs, or each from one cluster of similar passages (Xiong et al. 2021, Algorithm 1).
 """
@@ -28,30 +28,30 @@ from oreqa.training.retriever.recipe import RoundOrder
 Batches: TypeAlias = list[list[RetrieverExample]]
 
 CLUSTER_POINTS = 1000
-"""Passages of a cluster that its centre is fitted to, at most, as in the released code."""
+"""The most passages of a cluster that its centre is fitted to, as in the released code."""
 
 OfPart = Callable[[int], Mapping[PassageKey, int]]
-"""The cluster of each passage in a part of a round, by its number among the parts of all rounds."""
+"""Returns the cluster of each passage in a part of a round, by its number among the parts of all rounds."""
 
 
 def batches_in_a_round(examples: Sequence[RetrieverExample], batch: int) -> int:
-    """The fewest batches of at most ``batch`` examples that hold no passage twice."""
+    """Return the fewest batches of at most ``batch`` examples without repeated passages."""
     repeats = Counter(example.passage for example in examples)
     return max(-(-len(examples) // batch), max(repeats.values(), default=0))
 
 
 def distinct_batches(examples: Sequence[RetrieverExample], batch: int, rng: random.Random) -> Batches:
-    """Pairs at random, in ``batches_in_a_round`` batches of about one size."""
+    """Return random pairs in ``batches_in_a_round`` batches of about equal size."""
     return _shuffled(_deal(_by_passage(examples, rng), batches_in_a_round(examples, batch), rng), rng)
 
 
 def cluster_batches(
     examples: Sequence[RetrieverExample], clusters: Mapping[PassageKey, int], batch: int, rng: random.Random
 ) -> Batches:
-    """As many full batches of one cluster each as the pairs allow, in random order among batches of what is left.
+    """Return as many full single-cluster batches as the pairs allow, in random order among batches of the rest.
 
-    These are ``batches_in_a_round`` batches in all, whatever the ``clusters``: full ones of one cluster are taken apart
-    where what is left needs more. Raises KeyError for a passage without a cluster.
+    There are ``batches_in_a_round`` batches in all, whatever the ``clusters``: full single-cluster ones are split up if the
+    rest needs more. Raises KeyError for a passage without a cluster.
     """
     members: dict[int, list[RetrieverExample]] = defaultdict(list)
     for example in examples:
@@ -77,9 +77,9 @@ def cluster_batches(
 
 @dataclass(frozen=True, slots=True)
 class RetrieverRounds:
-    """The rounds of a training run. ``draw`` gives the pairs of a round; each passage has as many in every round.
+    """The rounds of a training run. ``draw`` returns the pairs of a round; each passage has equally many in every round.
 
-    A round has several ``parts`` with clusters of their own, one after another: each pair is in one of them.
+    A round has several consecutive ``parts`` with their own clusters: each pair is in one of them.
     """
 
     order: RoundOrder
@@ -88,7 +88,7 @@ class RetrieverRounds:
     seed: int
     draw: Callable[[random.Random], list[RetrieverExample]]
     clusters: OfPart
-    """Asked for with the order ``clusters`` alone."""
+    """Only called with the order ``clusters``."""
     parts: int = 1
 
     @property
@@ -98,7 +98,7 @@ class RetrieverRounds:
         return sum(batches_in_a_round(part, self.batch) for part in self._split(self.draw(rng), rng))
 
     def begin(self, number: int) -> Sequence[list[RetrieverExample]]:
-        """The batches of a round; they do not depend on the rounds before it, except for its clusters."""
+        """Return the batches of a round; they do not depend on earlier rounds, except for its clusters."""
         rng = random.Random(f"{self.seed} {number}")
         examples = self._split(self.draw(rng), rng)
         if self.order == "distinct":
@@ -113,7 +113,7 @@ class RetrieverRounds:
         return cluster_batches(examples, self.clusters(part), self.batch, rng)
 
     def _split(self, examples: list[RetrieverExample], rng: random.Random) -> Batches:
-        """The examples of each part, as many in every round; those of a passage are spread over the parts."""
+        """Return the examples of each part, equally many in every round; those of a passage are spread over the parts."""
         if self.parts == 1:
             return [examples]
         parts: Batches = [[] for _ in range(self.parts)]
@@ -128,7 +128,7 @@ class RetrieverRounds:
 
 
 class _BatchesInParts(Sequence[list[RetrieverExample]]):
-    """Batches of several parts, of which each is made when its first batch is asked for, by the model as it then is."""
+    """Batches of several parts, each created when its first batch is requested, with the model at that time."""
 
     def __init__(self, makes: Sequence[Callable[[], Batches]], counts: Sequence[int]) -> None:
         self._makes, self._ends = makes, list(accumulate(counts))
@@ -146,7 +146,7 @@ class _BatchesInParts(Sequence[list[RetrieverExample]]):
 
 
 def _by_passage(examples: Iterable[RetrieverExample], rng: random.Random) -> Batches:
-    """The pairs of each passage, in random order; passages in random order."""
+    """Return the pairs of each passage, in random order; passages in random order."""
     groups: dict[str | PassageKey, list[RetrieverExample]] = defaultdict(list)
     for example in examples:
         groups[example.passage].append(example)
@@ -155,7 +155,7 @@ def _by_passage(examples: Iterable[RetrieverExample], rng: random.Random) -> Bat
 
 
 def _full_batches(repeats: Sequence[int], batch: int) -> int:
-    """How many batches of ``batch`` different passages there can be of passages that have so many pairs each."""
+    """Return how many batches of ``batch`` different passages exist for passages with these numbers of pairs."""
     count = sum(repeats) // batch
     while sum(min(count, pairs) for pairs in repeats) < count * batch:
         count -= 1
@@ -163,9 +163,9 @@ def _full_batches(repeats: Sequence[int], batch: int) -> int:
 
 
 def _take(passages: Batches, count: int, batch: int) -> tuple[Batches, list[RetrieverExample]]:
-    """``count * batch`` pairs, at most ``count`` of each passage, and the rest.
+    """Return ``count * batch`` pairs, at most ``count`` of each passage, and the rest.
 
-    Passages with most pairs come first, so that the rest repeats few.
+    Passages with the most pairs come first, so that the rest repeats few.
     """
     room, chosen, rest = count * batch, [], []
     for questions in sorted(passages, key=len, reverse=True):
@@ -177,7 +177,7 @@ def _take(passages: Batches, count: int, batch: int) -> tuple[Batches, list[Retr
 
 
 def _deal(passages: Batches, count: int, rng: random.Random) -> Batches:
-    """``count`` batches whose sizes differ by one at most; no passage may have more pairs than there are batches."""
+    """Return ``count`` batches whose sizes differ by at most one; no passage may have more pairs than there are batches."""
     batches: Batches = [[] for _ in range(count)]
     waiting: list[int] = []
     for questions in passages:
@@ -198,10 +198,10 @@ def _shuffled(rows: Batches, rng: random.Random) -> Batches:
 
 @dataclass(frozen=True, slots=True)
 class PassageClusters:
-    """The clusters of a run's ``passages``, made anew every ``interval`` parts of rounds from what ``encode`` gives then.
+    """The clusters of a run's ``passages``, recomputed every ``interval`` parts of rounds from the current ``encode``.
 
-    ``encode`` returns vectors ``[passages, D]``. Clusters are kept in ``folder``, where a run that resumes in the middle of
-    a round reads them: its model has changed since they were made.
+    ``encode`` returns vectors ``[passages, D]``. Clusters are stored in ``folder``, where a run that resumes within a round
+    reads them: its model has changed since they were made.
     """
 
     passages: Sequence[PassageKey]
@@ -212,16 +212,16 @@ class PassageClusters:
     folder: Path
 
     def of_part(self, number: int) -> Mapping[PassageKey, int]:
-        """The cluster of each passage in a part of a round."""
+        """Return the cluster of each passage in a part of a round."""
         return dict(zip(self.passages, self._assignments(number // self.interval).tolist(), strict=True))
 
     def _assignments(self, clustering: int) -> NDArray[np.int32]:
-        """Each passage's cluster, ``[passages]``, in the clustering of that number; the same in all processes."""
+        """Return each passage's cluster, ``[passages]``, in the clustering of that number; the same in all processes."""
         file, writes = self.folder / f"clusters-{clustering}.npy", process_number()[0] == 0
         stored: NDArray[np.int32] | None = from_first_process(np.load(file) if writes and file.is_file() else None)
         if stored is not None:
             return stored
-        # All processes encode all passages: none has to wait for what another one sends.
+        # All processes encode all passages, so that none waits for results of another.
         numbers = from_first_process(
             k_means(self.encode(self.passages), self.number, CLUSTER_POINTS, self.seed + clustering)
         )

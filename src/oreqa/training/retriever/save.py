@@ -1,4 +1,4 @@
-"""Save a trained dual encoder as a folder of sentence-transformers."""
+"""Saves a trained dual encoder as a sentence-transformers folder."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def save_encoder(
 ) -> None:
     """Write a trained dual encoder as a sentence-transformers folder.
 
-    The tokenizers and prompts are those of ``origin``, and the fitted weights of the retrieval scores unless its layers were
-    replaced by ``new_layers``.
+    The tokenizers and prompts are those of ``origin``, and so are the fitted weights of the retrieval scores, unless its
+    layers were replaced by ``new_layers``.
     """
     out.mkdir(parents=True, exist_ok=True)
     if model.questions is None:
@@ -65,8 +65,8 @@ def save_encoder(
 
 
 def keep_fusion(model: DualEncoder, origin: EncoderFolder, out: Path) -> None:
-    """Write the fitted weights of the retrieval scores of the model that a training began with."""
-    # Layers that are trained on keep the cosines' scale, so that the weights against BM25 still fit; a calibration does not.
+    """Write the fitted weights of the retrieval scores of the model that training began with."""
+    # Further training keeps the cosines' scale, so that the weights against BM25 still fit; a calibration does not.
     fusion = encoder_fitted(str(origin.path), encoder_fingerprint(origin)).fusion
     if fusion and model.normalise:
         write_fitted(out / FITTED, fusion=dict(fusion))
@@ -78,9 +78,9 @@ _MODULES = "sentence_transformers.models"
 def _save_tower(
     out: Path, prefix: str, tower: Tower, config: PreTrainedConfig, origin: EncoderFolder, pooling: str, max_tokens: int
 ) -> dict[str, str]:
-    """Write one encoder's modules into ``out``, in folders that begin with ``prefix``: their names, and their classes.
+    """Write one encoder's modules into ``out``, in folders that begin with ``prefix``; return their names and classes.
 
-    Without a prefix, the transformer lies in ``out`` itself.
+    Without a prefix, the transformer is in ``out`` itself.
     """
     kind = f"{_MODULES}.Transformer"
     if config.oreqa["query_token_type"]:

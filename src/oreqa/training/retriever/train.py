@@ -36,14 +36,14 @@ from oreqa.training.retriever.save import keep_fusion, save_encoder
 from oreqa.training.trainer import epoch_batches, fit, uses_bf16
 
 CLUSTER_BATCHES = 8
-"""Batches of questions for each cluster, if a recipe names no number of clusters; there are two at least."""
+"""Batches of questions per cluster, unless a recipe sets the number of clusters; there are at least two."""
 
 
 @silence_transformers()
 def train_retriever(recipe: RetrieverRecipe, out: Path, progress: Progress = no_progress) -> dict[str, Any]:
-    """Train a dual encoder and save it to ``out`` as a sentence-transformers folder; returns what run.json holds.
+    """Train a dual encoder and save it to ``out`` as a sentence-transformers folder; return the content of run.json.
 
-    Resumes from the last checkpoint if there is one. Raises InputError for data that cannot be learned from.
+    Resumes from the last checkpoint if there is one. Raises InputError for unusable data.
     """
     torch.manual_seed(recipe.seed)
     backbone = trainable_encoder(find_model(recipe.backbone))
@@ -112,7 +112,7 @@ def _save(model: RetrieverModel, recipe: RetrieverRecipe, backbone: EncoderFolde
 
 
 def _with_recipe_settings(folder: EncoderFolder, recipe: RetrieverRecipe) -> EncoderFolder:
-    """The backbone's settings, with those of the recipe."""
+    """Return the backbone's settings, overridden by those of the recipe."""
     return replace(
         folder,
         pooling=recipe.pooling,
@@ -125,7 +125,7 @@ def _with_recipe_settings(folder: EncoderFolder, recipe: RetrieverRecipe) -> Enc
 
 
 def _check_difference(recipe: RetrieverRecipe, backbone: EncoderFolder) -> None:
-    """Raise InputError if a difference from the backbone could not say all of what the recipe trains."""
+    """Raise InputError if a difference from the backbone could not store all that the recipe trains."""
     if backbone.questions or backbone.dense or backbone.attention or backbone.cell:
         raise InputError(
             f"{recipe.backbone}: [lora] trains one transformer with its pooling; this is two, or has other layers"
@@ -172,7 +172,7 @@ def _start(recipe: RetrieverRecipe, folder: EncoderFolder) -> DualEncoder:
 def _examples(
     recipe: RetrieverRecipe, pool: PairPool, folder: EncoderFolder, model: DualEncoder, out: Path
 ) -> tuple[list[RetrieverExample] | RetrieverRounds, int]:
-    """All examples of a run in the order in which they are seen, or the rounds that make it; and the number of clusters."""
+    """Return all examples of a run in training order, or the rounds that create them; and the number of clusters."""
     batch, rng = recipe.optimiser.batch, random.Random(recipe.seed)
     examples = pool.draw(random.Random(recipe.seed))
     if len(examples) == 1:
@@ -199,7 +199,7 @@ def _examples(
 
 
 def _cluster_count(recipe: RetrieverRecipe, pairs: int, passages: int) -> int:
-    """The number of clusters. Raises InputError if there are no more passages: each would be a cluster of its own."""
+    """Return the number of clusters. Raises InputError if there are no more passages: each would be a cluster."""
     number = recipe.clusters or max(2, -(-pairs // (CLUSTER_BATCHES * recipe.optimiser.batch)))
     if number >= passages:
         raise InputError(

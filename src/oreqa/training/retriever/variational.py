@@ -1,7 +1,7 @@
 """Dual-VAE and Cross-VAE: decoders that generate a pair's texts from the dual encoder's vectors, in training only.
 
 The equations are in ``losses.variational``. The vector that the encoder exports is the mean of its text's latent Gaussian.
-Only the variance needs a layer, which is here, and the exported model is the dual encoder alone: it matches the means.
+Only the variance needs a layer, which is here; the exported model is only the dual encoder, which compares the means.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from torch.utils.checkpoint import checkpoint
 from oreqa.losses.variational import gaussian_kl, token_nll
 
 FIRST_LOG_VARIANCE = -2.0
-"""Where log-variances begin: noise of 0.37 beside means of about 1 leaves the decoders something to read from the start."""
+"""Initial log-variance: noise of 0.37 beside means of about 1 leaves the decoders something to read from the start."""
 
 
 @dataclass(frozen=True, slots=True)
 class VariationalTerms:
-    """Of ``B`` pairs, each ``[B]`` in nats: ``-log p`` of the two texts and the KL of the two latent vectors."""
+    """For ``B`` pairs, each ``[B]`` in nats: ``-log p`` of the two texts and the KL of the two latent vectors."""
 
     question_nll: Tensor
     answer_nll: Tensor
@@ -30,25 +30,26 @@ class VariationalTerms:
 
     @property
     def reconstruction(self) -> Tensor:
-        """``-log p`` of both texts of each pair."""
+        """Return ``-log p`` of both texts of each pair."""
         return self.question_nll + self.answer_nll
 
     @property
     def kl(self) -> Tensor:
-        """KL of both latent vectors of each pair."""
+        """Return the KL of both latent vectors of each pair."""
         return self.question_kl + self.answer_kl
 
 
 class VariationalDecoders(nn.Module):  # type: ignore[misc]
-    """Generates questions and answers, with the ``kind`` "dual" from their own vectors (Shen et al. 2018), with "cross" from
-    each other's (Yu et al. 2020). The decoders are GRUs in both; Shen et al. have deconvolutions.
+    """Generates questions and answers: for the ``kind`` "dual" from their own vectors (Shen et al. 2018), for "cross"
+    from each other's (Yu et al. 2020). The decoders are GRUs in both; Shen et al. have deconvolutions.
 
     ``width`` is that of the encoder's vectors, ``embedding_width`` that of its word embeddings. Vectors of ``unit_length``
-    are stretched to the length sqrt(width), where N(0, I) has its mass: noise as small as means of length 1 would need costs
-    a large KL. The means' part of the KL is then the constant width / 2; what trains is the variances' part.
+    are scaled to the length sqrt(width), where N(0, I) has its mass: noise as small as means of length 1 would need costs a
+    large KL. The means' part of the KL is then the constant width / 2; only the variances' part is trained.
 
-    In training a share ``word_dropout`` of the words that a decoder reads is blanked, so that it cannot do without the
-    latent vector (Bowman et al. 2016). Texts are cut after ``max_target_tokens``. Logits are computed of ``tokens_at_once``.
+    In training, a share ``word_dropout`` of the words that a decoder reads is blanked, so that it cannot do without the
+    latent vector (Bowman et al. 2016). Texts are truncated to ``max_target_tokens``. Logits are computed for
+    ``tokens_at_once``.
     """
 
     def __init__(
@@ -84,14 +85,14 @@ class VariationalDecoders(nn.Module):  # type: ignore[misc]
         answer_mask: Tensor,
         word_embeddings: Tensor,
     ) -> VariationalTerms:
-        """``questions`` and ``answers`` are the vectors ``[B, D]`` of the two sides of ``B`` pairs.
+        """Return the terms; ``questions`` and ``answers`` are the vectors ``[B, D]`` of the two sides of ``B`` pairs.
 
-        ``*_ids`` (``[B, T]``) hold the tokens of their texts where ``*_mask`` (``[B, T]``, bool or 0 and 1) says so: a
-        sentence may stand in its passage. Leave out [CLS], which is certain; with [SEP] a decoder learns where a text ends.
-        ``word_embeddings`` (``[V, E]``) come with each call, not in the constructor: they are weights of the encoder, and a
-        second owner would save them twice. They are read as they are, and reconstruction does not train them.
+        ``*_ids`` (``[B, T]``) are the tokens of their texts where ``*_mask`` (``[B, T]``, bool or 0 and 1) is true: a
+        sentence may be inside its passage. Omit [CLS], which is certain; with [SEP] a decoder learns where a text ends.
+        ``word_embeddings`` (``[V, E]``) are passed to each call, not to the constructor: they are weights of the
+        encoder, and a second owner would save them twice. Reconstruction does not train them.
 
-        In evaluation latent vectors are the means, and no word is blanked.
+        In evaluation, latent vectors are the means, and no word is blanked.
         """
         means = self.spread * questions.float(), self.spread * answers.float()
         log_variances = self.question_log_variance(questions), self.answer_log_variance(answers)
@@ -112,7 +113,7 @@ class VariationalDecoders(nn.Module):  # type: ignore[misc]
         return means + (0.5 * log_variances.float()).exp() * torch.randn_like(means)
 
     def _nll(self, decoder: TextDecoder, latents: Tensor, ids: Tensor, mask: Tensor, word_embeddings: Tensor) -> Tensor:
-        """``-log p`` of each text, ``[B]``."""
+        """Return ``-log p`` of each text, ``[B]``."""
         ids, real = _leading(ids, mask.bool(), self.max_target_tokens)
         states = decoder(latents, ids, word_embeddings)[real]
         nll = tokens_nll(states, ids[real], word_embeddings, self.tokens_at_once)
@@ -120,14 +121,14 @@ class VariationalDecoders(nn.Module):  # type: ignore[misc]
 
 
 def _leading(ids: Tensor, real: Tensor, limit: int) -> tuple[Tensor, Tensor]:
-    """The first ``limit`` real tokens of each row, moved to its left, and which of what is left are real."""
+    """Return the first ``limit`` real tokens of each row, moved to its left, and which of the remaining ones are real."""
     length = min(limit, max(1, int(real.sum(1).max())))
     order = real.byte().argsort(dim=1, descending=True, stable=True)[:, :length]
     return ids.gather(1, order), real.gather(1, order)
 
 
 class TextDecoder(nn.Module):  # type: ignore[misc]
-    """A GRU that generates a text from a latent vector, which is its first state and a part of every input."""
+    """A GRU that generates a text from a latent vector, which is its initial state and a part of every input."""
 
     def __init__(self, latent_width: int, embedding_width: int, width: int, word_dropout: float) -> None:
         super().__init__()
@@ -138,7 +139,8 @@ class TextDecoder(nn.Module):  # type: ignore[misc]
         self.output = nn.Linear(width, embedding_width)
 
     def forward(self, latents: Tensor, ids: Tensor, word_embeddings: Tensor) -> Tensor:
-        """Vectors ``[B, T, E]`` whose inner products with ``word_embeddings`` (``[V, E]``) are the logits of each token.
+        """Return vectors ``[B, T, E]`` whose inner products with ``word_embeddings`` (``[V, E]``) are the logits of each
+        token.
 
         They depend on ``latents`` (``[B, D]``) and on the tokens before it in ``ids`` (``[B, T]``: teacher forcing).
         """
@@ -155,10 +157,10 @@ class TextDecoder(nn.Module):  # type: ignore[misc]
 
 
 def tokens_nll(states: Tensor, targets: Tensor, word_embeddings: Tensor, at_once: int) -> Tensor:
-    """``-log softmax(W s_n)[target_n]`` of each of ``N`` tokens, ``[N]`` in float32.
+    """Return ``-log softmax(W s_n)[target_n]`` of each of ``N`` tokens, ``[N]`` in float32.
 
-    ``states`` (s) are ``[N, E]``, ``targets`` ``[N]`` token ids, ``word_embeddings`` (W) ``[V, E]``. Logits are computed of
-    ``at_once`` tokens and dropped, and again for the gradients.
+    ``states`` (s) are ``[N, E]``, ``targets`` ``[N]`` token ids, ``word_embeddings`` (W) ``[V, E]``. Logits are computed for
+    ``at_once`` tokens and dropped, then recomputed for the gradients.
     """
 
     def nll(states: Tensor, targets: Tensor) -> Tensor:
