@@ -114,9 +114,7 @@ def _rows(path: Path) -> Iterator[tuple[int, str, list[str]]]:
 
             rows, unit = iter(first_sheet(data, path)), "row"
         else:
-            rows = iter(
-                list(numbered_rows(io.StringIO(_text(data)), name))
-            )  # an open quote is reported before what it swallows
+            rows = iter(list(numbered_rows(io.StringIO(_text(data)), name)))  # reports an open quote before what it swallows
         for number, row in rows:
             cells = [cell.strip() for cell in row]
             if any(cells):
