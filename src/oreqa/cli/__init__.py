@@ -1,4 +1,4 @@
-"""The command line. Each command has a file of its own and imports what it needs when it runs."""
+"""The command line. Each command has its own file and imports what it needs when it runs."""
 
 from __future__ import annotations
 
@@ -52,5 +52,5 @@ def main() -> None:
         from oreqa.cli import app
 
         app()
-    except KeyboardInterrupt:  # while the commands are imported: the application reports what stops one
+    except KeyboardInterrupt:  # while the commands are imported; later, the application reports what stops one
         sys.exit(130)

@@ -1,4 +1,4 @@
-"""``oreqa adapt``: an index's models, adapted to its documents."""
+"""``oreqa adapt``: adapts an index's models to its documents."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ if TYPE_CHECKING:
 def adapt(report: AdaptationReport, index: Path, as_json: bool) -> None:
     """Train an index's encoder on its documents alone, and use it if it searches them better (needs the train extra).
 
-    Questions are generated from the passages, the encoder learns from them, and questions about held-out documents measure
-    it. If the first few say that no gain is to be expected, nothing is trained. With --marks it also learns from what
-    people marked. The index answers as before until all is done; an interrupted run resumes when it is started again.
+    Questions are generated from the passages, the encoder learns from them, and is measured on questions about held-out
+    documents. If the first few questions promise no gain, nothing is trained. With --marks it also learns from what people
+    marked. The index answers as before until all is done; an interrupted run resumes when it is started again.
 
     [bold]oreqa adapt --index kb[/bold]
     """
@@ -91,7 +91,7 @@ def adapt(report: AdaptationReport, index: Path, as_json: bool) -> None:
 
 
 def _expected(outlook: Outlook) -> str:
-    """What can be expected of the adaptation, and why."""
+    """Return what to expect of the adaptation, and why."""
     if outlook.default is None:
         return f"no gain is to be expected: {DEFAULT_ENCODER} has learned from people's questions what generated ones teach"
     search, change = outlook.default, outlook.default.difference
@@ -115,7 +115,7 @@ def _why_kept(report: AdaptationReport) -> str:
 
 
 def _why_not(gains: Mapping[str, Gain]) -> str:
-    """Why a trained classifier is not recommended."""
+    """Return why a trained classifier is not recommended."""
     rival, gain = next((rival, gain) for rival, gain in gains.items() if not gain.is_certain)
     if gain.is_loss:
         return f"is worse than {rival}"
@@ -127,5 +127,5 @@ def _announce(estimate: Estimate) -> None:
 
 
 def _stages(seconds: Mapping[str, float]) -> str:
-    """The sum, and the stages that it is of."""
+    """Format the total time and its stages."""
     return f"{duration(sum(seconds.values()))}: " + ", ".join(f"{name} {duration(time)}" for name, time in seconds.items())

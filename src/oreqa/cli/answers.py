@@ -20,14 +20,15 @@ if TYPE_CHECKING:
     from oreqa.index.revisions import State
 
 ROWS_SHOWN = 3
-"""Rows of a table that are shown to prove a computed answer; JSON has all."""
+"""Table rows shown as proof of a computed answer; JSON has all."""
 
 
 def render_answer(answer: Answer, whole: bool = True, note: str = "", styled: bool = True) -> RenderableType:
-    """An answer for a terminal, with its sentence or its ``whole`` passage, and a ``note`` below.
+    """Render an answer for a terminal, with its sentence or its ``whole`` passage, and a ``note`` below.
 
-    Where it is not ``styled``, its text stands beside its probability even if a block marks it. Print it with
-    ``crop=False``: the place is never cut."""
+    Unless ``styled``, its text is shown next to its probability even if a block marks it. Print it with ``crop=False``:
+    the place is never cut off.
+    """
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -61,14 +62,14 @@ def render_answer(answer: Answer, whole: bool = True, note: str = "", styled: bo
 
 
 def _mark_spans(text: Text, answer: Answer, offset: int, style: str) -> None:
-    """Mark what answers in a text that begins at the document's character ``offset``."""
+    """Mark the answer in a text that begins at the document's character ``offset``."""
     for start, end in answer.marked:
         if offset <= start < offset + len(text):
             text.stylize(style, start - offset, end - offset)
 
 
 def _marks(answer: Answer) -> Iterator[str]:
-    """That a newer version of the document, or another document, says otherwise."""
+    """Yield notes that a newer version of the document, or another document, says otherwise."""
     if answer.newer == answer.passage.document_key:
         yield "older: the mail that quotes this says otherwise"
     elif answer.newer:
@@ -78,7 +79,7 @@ def _marks(answer: Answer) -> Iterator[str]:
 
 
 def state_note(source: str, state: State, index: Path) -> str:
-    """What to run where an answer's file is not as it was indexed; empty where it is."""
+    """Return what to run if an answer's file has changed since it was indexed; empty if it has not."""
     if state not in ("changed", "gone"):
         return ""
     shown = shown_path(source)
@@ -90,7 +91,7 @@ def state_note(source: str, state: State, index: Path) -> str:
 
 
 def _computation_parts(computation: Computation) -> Iterator[RenderableType]:
-    """What was computed, the first ``ROWS_SHOWN`` rows that prove it, and where they stand."""
+    """Yield what was computed, the first ``ROWS_SHOWN`` rows that prove it, and their place."""
     from rich.text import Text
 
     from oreqa.cli.console import Indented
@@ -109,7 +110,7 @@ def _computation_parts(computation: Computation) -> Iterator[RenderableType]:
 
 
 def _block_texts(answer: Answer) -> Iterator[Text]:
-    """The pieces of an answer's block, in which its text is marked, and [...] for what was left out between them."""
+    """Yield the pieces of an answer's block, with its text marked, and [...] for gaps between them."""
     from rich.text import Text
 
     from oreqa.cli.console import unwrapped

@@ -1,4 +1,4 @@
-"""The typer application: what all commands share, from the handling of errors to ``--version``."""
+"""The typer application: what all commands share, from error handling to ``--version``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from oreqa.paths import need_working_folder
 
 
 class Panel(StrEnum):
-    """The panels of the help page, in its order."""
+    """The panels of the help page, in order."""
 
     ASK = "Ask"
     INDEX = "Index"
@@ -33,7 +33,7 @@ class Panel(StrEnum):
 
 
 class _StoppedError(Exception):
-    """Ctrl-C in the command of this name, or an error that typer would mistake for it, which is then the cause."""
+    """Ctrl-C in the named command, or an error that typer would mistake for it; that error is then the cause."""
 
 
 _KEEPING_NOTHING = (
@@ -54,7 +54,7 @@ _KEEPING_NOTHING = (
     "open",
     "plan",
 )
-"""Commands that begin anew when they are run again."""
+"""Commands that start over when they are run again."""
 
 
 _ZSH_CALL = '_oreqa_completion "$@"'
@@ -64,8 +64,11 @@ class Command(TyperCommand):
     """A command whose help page shows its options in panels, and that checks its arguments."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Raises InputError for an empty argument, as of an unset variable: typer would take it for the working folder. And
-        for a path that begins in a working folder that was deleted."""
+        """Parse the arguments.
+
+        Raises InputError for an empty one, such as from an unset variable, which typer would take for the working directory,
+        and for a relative path in a deleted working directory.
+        """
         try:
             values, _, _ = self.make_parser(ctx).parse_args(list(args))
         except Exception as error:
@@ -90,14 +93,14 @@ class Command(TyperCommand):
 
 
 class CommandGroup(TyperGroup):
-    """Commands of one name, such as ``oreqa eval``, with such a help page."""
+    """A group of commands, such as ``oreqa eval``, with the same kind of help page."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         _print_help(self, ctx)
 
 
 def _name_whole_word(error: Exception, args: Sequence[str]) -> None:
-    """Let the error about an unknown option name all of an argument such as "-shortest", and not its first letter."""
+    """Make the error about an unknown option show a whole argument such as "-shortest", not just its first letter."""
     option = getattr(error, "option_name", None)
     word = next((word for word in args if option and len(option) == len("-s") and word.startswith(option)), None)
     if word:
@@ -112,7 +115,7 @@ def _print_help(command: TyperCommand | TyperGroup, ctx: Any) -> None:
 
 
 class _Commands(CommandGroup):
-    """Turns every error into one line on standard error, with --json also a JSON document, and an exit code."""
+    """Turns every error into one line on standard error, with --json also into a JSON document, and an exit code."""
 
     def main(self, args: Sequence[str] | None = None, *, standalone_mode: bool = True, **extra: Any) -> Any:  # type: ignore[override]
         words = list(sys.argv[1:] if args is None else args)
@@ -123,7 +126,7 @@ class _Commands(CommandGroup):
             code = super().main(args, standalone_mode=False, **extra) or 0
         except Exception as error:
             code = _report(error, "--json" in options, "--debug" in options)
-        except SystemExit:  # so ends typer's --install-completion
+        except SystemExit:  # how typer's --install-completion ends
             finish_zsh_completion()
             raise
         _finish_output()
@@ -132,7 +135,7 @@ class _Commands(CommandGroup):
         return code
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """The commands, panel by panel."""
+        """Return the commands, panel by panel."""
         order = [str(panel) for panel in Panel]
         return sorted(self.commands, key=lambda name: order.index(getattr(self.commands[name], "rich_help_panel", "")))
 
@@ -148,23 +151,23 @@ class _Commands(CommandGroup):
 
 
 def _join_lines(command: Any) -> None:
-    """Joins the source's lines: help pages break them at the terminal's width."""
+    """Join the source's lines: help pages wrap them at the terminal's width."""
     command.help = re.sub(r"(?<=\S)\n *(?=\S)", " ", command.help or "")
     for part in getattr(command, "commands", {}).values():
         _join_lines(part)
 
 
 def finish_zsh_completion() -> None:
-    """Let the first TAB of a zsh complete, too: it loads typer's file, which only defines the function for the next."""
+    """Make the first TAB in zsh complete, too: it loads typer's file, which only defines the function for the next TAB."""
     file = Path.home() / ".zfunc" / "_oreqa"
-    with suppress(OSError):  # without it the second TAB completes
+    with suppress(OSError):  # without it, only the second TAB completes
         text = file.read_text(encoding="utf-8")
         if _ZSH_CALL not in text:
             file.write_text(f"{text.rstrip()}\n\n{_ZSH_CALL}\n", encoding="utf-8")
 
 
 def _prepare_environment() -> None:
-    """Lets any text be printed in any locale, and ignores terminal sizes at which rich shows nothing."""
+    """Allow printing any text in any locale, and ignore terminal sizes at which rich prints nothing."""
     for name, minimum in (("COLUMNS", 20), ("LINES", 1)):
         size = os.environ.get(name, "")
         if size and not (size.isdecimal() and len(size) < 9 and int(size) >= minimum):
@@ -175,7 +178,7 @@ def _prepare_environment() -> None:
 
 
 def _finish_output() -> None:
-    """Drops output that cannot be written; otherwise Python would complain after the exit code is set."""
+    """Drop output that cannot be written; otherwise Python would complain after the exit code is set."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -187,13 +190,13 @@ def _finish_output() -> None:
 
 
 def _report(error: Exception, as_json: bool, debug: bool) -> int:
-    """Print the error. Returns the exit code."""
+    """Print the error; return the exit code."""
     if isinstance(error, _StoppedError) and isinstance(error.__cause__, Exception):
         error = error.__cause__
     kind, message, code = _described(error)
     if not message:  # no command was named: the help page has been shown
         return code
-    with suppress(OSError, OreqaError):  # there may be no place to say it
+    with suppress(OSError, OreqaError):  # there may be nowhere to print it
         if debug:
             from traceback import format_exception
 
@@ -206,12 +209,12 @@ def _report(error: Exception, as_json: bool, debug: bool) -> int:
 
 
 def _described(error: Exception) -> tuple[str, str, int]:
-    """The kind of an error, its message, and the exit code."""
+    """Return the kind of an error, its message, and the exit code."""
     if isinstance(error, OreqaError):
         return "error: ", str(error), error.exit_code
     if isinstance(error, _StoppedError):
         return "", f"interrupted{_kept(error.args[0])}", 130
-    if hasattr(error, "format_message"):  # a usage error; their class has no public name in every typer
+    if hasattr(error, "format_message"):  # a usage error; its class has no public name in every typer
         message, context = one_line(error.format_message()).replace("Value error, ", ""), getattr(error, "ctx", None)
         message = message.removesuffix(".") + _elsewhere(error, context)
         pause = " " if message.endswith("?") else "; "
@@ -228,7 +231,7 @@ def _described(error: Exception) -> tuple[str, str, int]:
 
 
 def _kept(command: str) -> str:
-    """What an interrupted command keeps, and how to go on."""
+    """Return what an interrupted command keeps, and how to continue."""
     if command in _KEEPING_NOTHING:
         return ""
     what = "finished work is kept"
@@ -245,12 +248,12 @@ def _has_working_folder() -> bool:
 
 
 def _elsewhere(error: Exception, context: Any) -> str:
-    """How to write an argument that was taken for an option, or which commands have an option that this one lacks.
+    """Return how to write an argument mistaken for an option, or which commands have an option that this one lacks.
 
-    Commands whose options are made when they run are not asked.
+    Commands whose options are only built when they run are skipped.
     """
     option = getattr(error, "option_name", None)
-    if option and not option.lstrip("-")[:1].isalpha():  # as in "-5 degrees"
+    if option and not option.lstrip("-")[:1].isalpha():  # e.g. "-5 degrees"
         return "; write -- before an argument that begins with -"
     if option is None or context is None or context.parent is None:
         return ""

@@ -119,7 +119,7 @@ def ask(
 
 
 def promise_text(promise: Guarantee) -> str:
-    """What was promised, and on which questions."""
+    """Return the guaranteed share, and the questions it was computed on."""
     return (
         f"answers from {100 * promise.threshold:.1f}%: at least {100 * promise.share:g}% of them are right, with 95% "
         f"certainty (of {promise.questions} held-out questions {promise.answered} are answered, {promise.right} right)"
@@ -129,7 +129,7 @@ def promise_text(promise: Guarantee) -> str:
 def _replies(
     answerer: Answerer, questions: Sequence[str], k: int, where: Sequence[tuple[str, str]], threshold: float | None
 ) -> list[Reply]:
-    """The replies to all questions, a batch at a time."""
+    """Return the replies to all questions, computed batch by batch."""
     from oreqa.models.reader.reader import CHUNK
 
     replies: list[Reply] = []
@@ -142,7 +142,7 @@ def _replies(
 
 
 def document_states(replies: Sequence[Reply], index: Index) -> dict[str, tuple[str, State]]:
-    """The file of each document that answers, by its key, and whether it is still as it was indexed."""
+    """Return the file of each document that answers, by key, and whether it is unchanged since it was indexed."""
     from oreqa.index.documents import stored_state
 
     select = index.snapshot().select
@@ -152,19 +152,19 @@ def document_states(replies: Sequence[Reply], index: Index) -> dict[str, tuple[s
 
 
 def shown_answers(reply: Reply) -> Sequence[Answer]:
-    """The answers that are shown: the guess where there is no other."""
+    """Return the answers to show: the guess if there are no others."""
     return reply.answers or [*filter(None, [reply.guess])]
 
 
 def with_states(row: dict[str, Any], states: Mapping[str, tuple[str, State]]) -> dict[str, Any]:
-    """A reply's JSON, in which each answer says how the ``file`` of its document is."""
+    """Return a reply's JSON in which each answer has the state of its document's ``file``."""
     for answer in (*row["answers"], *filter(None, [row.get("guess")])):
         answer["file"] = states[answer["document"]][1]
     return row
 
 
 def _mention_language(questions: Sequence[str], reader: str) -> None:
-    """Say, once, that a question without an answer is in another language than the reader's."""
+    """Note once that an unanswered question is in another language than the reader's."""
     from oreqa.text.languages import LANGUAGES, foreign_language
 
     code = next(filter(None, map(foreign_language, questions)), None)
@@ -177,7 +177,7 @@ def _mention_language(questions: Sequence[str], reader: str) -> None:
 
 
 def _mention_best() -> None:
-    """Tell people on a terminal, once, that there is a better reader, if the model that it needs is not here."""
+    """Tell a user on a terminal, once, that there is a better reader if the model it needs is missing."""
     from oreqa.answering.choices import best_is_here
     from oreqa.paths import cache_folder
 
@@ -191,7 +191,7 @@ def _mention_best() -> None:
 
 
 def print_reply(reply: Reply, notes: dict[str, str]) -> None:
-    """Print a reply; the note on a document stands at the first answer from it."""
+    """Print a reply; the note on a document follows the first answer from it."""
     from oreqa.cli.console import Console
 
     console = Console()

@@ -1,4 +1,4 @@
-"""``oreqa chat``: a prompt that stays loaded, one question a line, which understands follow-up questions."""
+"""``oreqa chat``: a prompt that keeps models loaded, one question per line, and understands follow-up questions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 PROMPT = "? "
 MOST_OF_ANSWER = 80
-"""Characters of an answer that take the place of "he" or "she"."""
+"""The longest answer, in characters, that may replace "he" or "she"."""
 
 HELP = """\
 QUESTION            ask it; one that refers to the question before, as "And the price?", is completed by it
@@ -51,9 +51,9 @@ def chat(
 ) -> None:
     """Ask one question after another: the models stay loaded, and answers come at once.
 
-    A follow-up question, as "What about the TX-7?" or "And what does it cover?", is completed by the question before, and
-    "asked as" shows how. !QUESTION asks it as it stands; /help lists what else there is. Questions are kept nowhere: the
-    history of the arrow keys ends with the prompt. Questions can come from a pipe, too, one a line.
+    A follow-up question, such as "What about the TX-7?" or "And what does it cover?", is completed by the previous
+    question, and "asked as" shows how. !QUESTION asks it unchanged; /help lists the other commands. Questions are not
+    stored: the history of the arrow keys ends with the prompt. Questions can also be piped in, one per line.
 
     [bold]oreqa chat --index kb[/bold]
     """
@@ -72,9 +72,9 @@ def chat(
 
 
 def _lines(is_person: bool) -> Iterator[str]:
-    """The lines that are typed, or piped, up to their end or "exit"; Ctrl-C at the prompt drops what was typed."""
+    """Yield the lines typed or piped in, up to their end or "exit"; Ctrl-C at the prompt discards the line."""
     if is_person:
-        with suppress(ImportError):  # edits the line and recalls earlier ones, in memory alone
+        with suppress(ImportError):  # for line editing and history, in memory only
             import readline  # noqa: F401
     while True:
         try:
@@ -96,7 +96,7 @@ def _lines(is_person: bool) -> Iterator[str]:
 
 
 class _Conversation:
-    """What is carried from question to question: the one before, as it was asked, and the conditions on documents."""
+    """What is carried from question to question: the previous one, as it was asked, and the conditions on documents."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class _Conversation:
         self.answers: Sequence[Answer] = ()
 
     def take(self, line: str) -> bool:
-        """Answer a line. False if it cannot be answered, which is said; Ctrl-C stops it."""
+        """Answer a line. Returns False, after saying so, if it cannot be answered; Ctrl-C stops it."""
         try:
             if line.startswith("/"):
                 self._obey(line)

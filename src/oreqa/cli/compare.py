@@ -1,4 +1,4 @@
-"""``oreqa compare``: runs against a baseline, the first of them."""
+"""``oreqa compare``: compares runs with a baseline, the first of them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from oreqa.cli.options import Option
 from oreqa.cli.output import one_line, print_json, say, visible
 
 _SHOWN = ("mrr", "mrr@100", "ndcg@10", "p@1", "p@5", "r@1", "r@5", "em", "f1", "right", "refused")
-"""The metrics that are shown of runs that have any of these; of others all are."""
+"""The metrics shown for runs that have any of them; for others, all are shown."""
 
 _QUESTION = 200
-"""Characters that are shown of a question."""
+"""Characters of a question that are shown."""
 
 
 @app.command(cls=Command, rich_help_panel=Panel.RUN)
@@ -65,7 +65,7 @@ def compare(
         of_all = "" if asked == c.questions else f" that both asked, of {asked:,}"
         table = Table(title=f"{b} against {a}: {c.questions:,} questions{of_all}", title_justify="left")
         for name in ("metric", a, b, "difference", "95% interval", "p"):
-            # The names of runs often differ in their ends only: they are folded, never cut short.
+            # The names of runs often differ only at their ends: they are folded, never cut off.
             table.add_column(
                 name, justify="left" if name == "metric" else "right", overflow="fold", no_wrap=name == "95% interval"
             )
@@ -97,7 +97,7 @@ def compare(
 
 
 def _short_names(folders: Sequence[Path]) -> list[str]:
-    """The folders without the part of their paths that all have in common, which would only wrap in a table's head."""
+    """Return the folders without their common path, which would only wrap in a table's header."""
     paths = [folder.absolute() for folder in folders]
     common = os.path.commonpath([path.parent for path in paths])
     return [visible(str(path.relative_to(common))) for path in paths]

@@ -1,4 +1,4 @@
-"""rich's console for untrusted texts, which shows control characters as marks, and parts of what it prints."""
+"""rich's console for untrusted texts, which makes control characters visible, and parts of its output."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Console(rich.console.Console):
             with self.capture() as capture:
                 super().print(*objects, **settings)
             lines = capture.get().split("\n")
-            self.file.write("\n".join(line.rstrip(" ") for line in lines))  # rich fills lines with blanks
+            self.file.write("\n".join(line.rstrip(" ") for line in lines))  # rich pads lines with blanks
             self.file.flush()
 
     def render_str(self, text: str, **settings: Any) -> Text:
@@ -41,7 +41,8 @@ class Console(rich.console.Console):
     def render(
         self, renderable: rich.console.RenderableType, options: rich.console.ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """Marks control characters of every segment; of a text before it is folded, so that its width counts the marks."""
+        """Make control characters of every segment visible; in a text before it is wrapped, so that its width
+        includes them."""
         if isinstance(renderable, Text):
             renderable = renderable.copy()
             renderable.plain = visible(renderable.plain, lines=True)
@@ -53,12 +54,12 @@ class Console(rich.console.Console):
 
 
 def unwrapped(text: Text, start: int = 0, end: int | None = None) -> Text:
-    """A text from ``start`` to ``end``, with one space for each line break at which prose was wrapped, and the blanks at it.
+    """Return a text from ``start`` to ``end`` with each line break that wraps prose, and blanks around it, as one space.
 
     Styles stay on their words.
     """
     plain, end = text.plain, len(text) if end is None else end
-    indented = _FIRST_LINE.match(plain)  # a passage begins behind the blanks of its first line
+    indented = _FIRST_LINE.match(plain)  # a passage begins after its first line's indentation
     blanks = indented[1] if indented else ""
     joined = text.blank_copy()
     for place in (place - len(blanks) for place in wraps(blanks + plain)):
@@ -72,7 +73,7 @@ def unwrapped(text: Text, start: int = 0, end: int | None = None) -> Text:
 
 @dataclass(frozen=True, slots=True)
 class Indented:
-    """A text, wrapped to the terminal's width, all of whose lines are indented; without blanks at their ends."""
+    """A text wrapped to the terminal's width, with all lines indented and without trailing blanks."""
 
     text: Text
     indent: int
@@ -85,10 +86,10 @@ class Indented:
 
 @dataclass(frozen=True, slots=True)
 class SourceLine:
-    """A place and the names of what stands there: on one line if they fit, else the names below, the place never broken.
-    Terminals that can make a ``link`` of the place.
+    """A place and the names of what is there: on one line if they fit, else the names below; the place is never broken.
 
-    Print it with ``crop=False``: a place may be longer than the terminal is wide.
+    On terminals that support it, the place is a ``link``. Print it with ``crop=False``: a place may be wider than the
+    terminal.
     """
 
     place: str

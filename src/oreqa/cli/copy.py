@@ -1,4 +1,4 @@
-"""``oreqa copy``: an index into another folder, or to another engine."""
+"""``oreqa copy``: copies an index into another folder, or to another engine."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def copy(
 ) -> None:
     """Copy an index, or move it to another engine. Nothing is encoded again.
 
-    What people marked and what was fitted for it go along. Without --engine vectors and words lie in the new folder, which
-    shares them with the old one where both are there and the file system has hard links.
+    What people marked and what was fitted for it are copied, too. Without --engine, vectors and words are stored in the new
+    folder, which shares them with the old one if they are there and the file system has hard links.
 
     [bold]oreqa copy kb copy-of-kb[/bold]
 

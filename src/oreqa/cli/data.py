@@ -1,4 +1,4 @@
-"""``oreqa data``: what a file of questions and answers holds."""
+"""``oreqa data``: shows what a file of questions and answers contains."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def data(
     split: Option.split = "test",
     as_json: Option.as_json = False,
 ) -> None:
-    """Count the questions and answers of data: how many, how many answers a question has, and questions an answer.
+    """Count the questions and answers in data, the answers per question, and the questions per answer.
 
-    Answers are the sentences that answer; documents of a BEIR folder; texts in a list of questions.
+    Answers are the sentences that answer; documents in a BEIR folder; texts in a list of questions.
 
     [bold]oreqa data dev.json[/bold]
     """

@@ -1,4 +1,4 @@
-"""``oreqa doctor``: what is installed, what is missing, and how to mend it."""
+"""``oreqa doctor``: shows what is installed, what is missing, and how to fix it."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _PURPOSES = {
     "langchain": "the retriever for LangChain",
     "llama-index": "the retriever for LlamaIndex",
 }
-"""What each extra is for; those that are not here are for oreqa's own development."""
+"""What each extra is for; those not listed are for oreqa's own development."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at. ``mend`` is what to run; ``absent`` is what works without."""
+    """One check. ``mend`` is what to run; ``absent`` is what works without it."""
 
     group: str
     name: str
@@ -111,7 +111,7 @@ def _models() -> Iterator[Check]:
 
 
 def _parts() -> Iterator[Check]:
-    """The packages that oreqa needs, and its extras, by what its installation says."""
+    """Yield the packages that oreqa needs, and its extras, from its installation metadata."""
     from importlib.metadata import PackageNotFoundError, requires
 
     from packaging.requirements import Requirement
@@ -137,7 +137,7 @@ def _parts() -> Iterator[Check]:
 
 
 def _lack(need: Requirement) -> str | None:
-    """What is wrong with an installed package: None if nothing is."""
+    """Return what is wrong with an installed package; None if nothing is."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:
@@ -175,7 +175,7 @@ def _index(folder: Path) -> Iterator[Check]:
             counts, settings = index.counts(), index.snapshot().settings
             numbers = ", ".join(f"{number:,} {unit}" for unit, number in counts.items())
             yield Check("index", "folder", "ok", f"{folder}: {numbers}")
-            _ = index.encoder  # raises if it is not the one that made the index
+            _ = index.encoder  # raises if it is not the model that built the index
             yield Check("index", "encoder", "ok", settings.model)
             with Answerer.load(folder) as answerer:
                 calibrated = answerer.calibration is not None

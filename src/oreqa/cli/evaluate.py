@@ -1,4 +1,4 @@
-"""``oreqa eval``: measure tasks whose answers are known."""
+"""``oreqa eval``: evaluates on tasks with known answers."""
 
 from __future__ import annotations
 
@@ -95,9 +95,9 @@ def generator(summary: dict[str, Any], out: Path, as_json: bool) -> None:
 def openqa(summary: dict[str, Any], out: Path, as_json: bool) -> None:
     """Answer questions from all paragraphs: EM, F1, and the accuracy of retrieval.
 
-    Questions are asked of all paragraphs of the data; questions without paragraphs, of your own index (--index). If there
-    are questions without an answer, as in SQuAD 2.0, or rows that name a document, they are answered as oreqa ask does,
-    which may find no answer, and the confidence is measured, too.
+    Questions are asked of all paragraphs of the data; questions without paragraphs, of your own index (--index). If some
+    questions have no answer, as in SQuAD 2.0, or rows name a document, they are answered as by oreqa ask, which may find no
+    answer, and the confidence is measured, too.
 
     [bold]oreqa eval openqa --data dev.json --out runs/open[/bold]
     """
@@ -125,7 +125,7 @@ def answers(metrics: dict[str, Any], predictions: Path, as_json: bool) -> None:
 
 
 def _print_run(summary: dict[str, Any], out: Path, as_json: bool) -> None:
-    """A run's metrics.json, or its metrics as a table."""
+    """Print a run's metrics.json, or its metrics as a table."""
     if as_json:
         print_json(summary)
         return
@@ -140,7 +140,7 @@ def _print_run(summary: dict[str, Any], out: Path, as_json: bool) -> None:
     if sum(len(name) + 3 for name in shown) < console.width:
         table = Table(*(Column(name, justify="right") for name in shown))
         table.add_row(*percentages)
-    else:  # long names are cut in columns
+    else:  # long names would be cut off in columns
         table = Table("metric", Column("percent", justify="right"))
         for row in zip(shown, percentages, strict=True):
             table.add_row(*row)

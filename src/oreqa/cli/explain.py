@@ -1,4 +1,4 @@
-"""``oreqa explain``: which stage decided about an answer."""
+"""``oreqa explain``: shows which stage decided an answer."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from oreqa.answering.explanation import Explanation, RankedHit
 
 SHOWN_HITS, SHOWN_ANSWERS, SHOWN_TEXT = 8, 5, 40
-"""Passages and answers that are shown of those compared, and characters of an answer."""
+"""Passages and answers shown of those compared, and characters of an answer."""
 SHOWN_FOLDER = 12
-"""A folder that all places share is named once, below the table, if it has this many characters."""
+"""A folder common to all places is named once, below the table, if it has this many characters."""
 
 _RANKS = {"cosine": ("sentence_cosine", "passage_cosine"), "BM25": ("sentence_bm25", "passage_bm25")}
 _SCORES = ("span", "selection", "retrieval", "structure", "agreement", "reranking", "score")
-"""Scores of answers that have a column."""
+"""Scores of answers that get a column."""
 
 
 @app.command(cls=Command, rich_help_panel=Panel.ASK, context_settings={"allow_extra_args": True})
@@ -103,14 +103,14 @@ def _print(explanation: Explanation) -> None:
 
 
 def _shown_hits(hits: Iterable[RankedHit]) -> list[RankedHit]:
-    """The first hits, all that were read, and the best one that holds the expected answer."""
+    """Return the first hits, all that were read, and the best one that contains the expected answer."""
     hits = list(hits)
     expected = next((hit for hit in hits if hit.holds_expected), None)
     return [hit for hit in hits if hit.rank <= SHOWN_HITS or hit.was_read or hit is expected]
 
 
 def _hits_table(hits: list[RankedHit], folder: str) -> Table:
-    """The hits, with their places below ``folder``."""
+    """Return the table of hits, with their places below ``folder``."""
     columns = {name: scores for name, scores in _RANKS.items() if all(score in hits[0].ranks for score in scores)}
     answered = ["best answer in it"] if any(hit.answer for hit in hits) else []
     table = _table("#", *columns, "read", *answered, "place")
@@ -130,7 +130,7 @@ def _place(hit: RankedHit) -> str:
 
 
 def _folder_of(hits: list[RankedHit]) -> str:
-    """The folder that the places of all hits share; "" if there is none or it is short."""
+    """Return the folder common to the places of all hits; "" if there is none or it is short."""
     with suppress(ValueError):  # some places are absolute, some are not
         folder = os.path.commonpath([os.path.dirname(_place(hit)) for hit in hits])  # noqa: PTH120
         return f"{folder}{os.sep}" if len(folder) >= SHOWN_FOLDER else ""
@@ -148,7 +148,7 @@ def _answers_table(explanation: Explanation) -> Table:
 
 
 def _columns(explanation: Explanation) -> list[str]:
-    """The scores that an answer has."""
+    """Return the scores that an answer has."""
     shown = explanation.answers[:SHOWN_ANSWERS]
     return [name for name in _SCORES if name == "score" or any(name in answer.scores for answer in shown)]
 

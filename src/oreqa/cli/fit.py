@@ -1,4 +1,4 @@
-"""``oreqa fit``: weights and calibration for an index and the models that answer from it."""
+"""``oreqa fit``: fits weights and calibration for an index and the models that answer from it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PARTS = {"search": "search weights", "combination": "answer weights", "calibrati
 
 
 def _fit_or_undo() -> Callable[..., FitReport | bool]:
-    """``fit_index`` with an option to undo it."""
+    """Return ``fit_index`` with an option to undo it."""
     fit_index = oreqa.fitting.fit_index
 
     def fit_or_undo(undo: bool, **settings: Any) -> FitReport | bool:
@@ -77,8 +77,8 @@ def fit(report: FitReport | bool, index: Path, as_json: bool) -> None:
     """Fit search weights, answer weights and confidence for an index and the models that answer from it.
 
     Answers of models that were not fitted together have no probability: they are "not calibrated". This command fits it on
-    questions about your documents, and measures it on others that were held out. What is better than before is stored in
-    the index, and counts for exactly these models; --undo takes it out. An interrupted run resumes when it is started again.
+    questions about your documents, and measures it on held-out ones. What is better than before is stored in the index, and
+    applies only to these models; --undo removes it. An interrupted run resumes when it is started again.
 
     [bold]oreqa fit --index kb --data questions.jsonl --reader my-reader[/bold]
     """

@@ -1,4 +1,4 @@
-"""``oreqa generate``: questions from documents."""
+"""``oreqa generate``: generates questions from documents."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     draw=Annotated[int | None, data_option(metavar="N", min=1, help="How many passages to draw.", show_default="all")],
 )
 def generate(written: GenerationReport, out: Path, draw: int | None, part: str | None, as_json: bool) -> None:
-    """Make questions with answers from documents, as training data that people can read and edit.
+    """Generate questions with answers from documents, as training data that people can read and edit.
 
-    The generator writes a question about each likely answer span. A question is kept if the reader
-    finds its answer again among all documents. An interrupted run resumes when it is started again.
-    Several machines can share the work by parts: a run without --part gathers what they have made.
+    The generator writes a question about each likely answer span. A question is kept if the reader finds its answer again
+    among all documents. An interrupted run resumes when it is started again. Several machines can share the work by parts: a
+    run without --part collects their results.
 
     [bold]oreqa generate --index kb --out questions.jsonl[/bold]
     """
@@ -74,7 +74,7 @@ def generate(written: GenerationReport, out: Path, draw: int | None, part: str |
 
 
 def _reason(written: GenerationReport, draw: int | None) -> str:
-    """Why most questions were dropped, and what to do."""
+    """Return why most questions were dropped, and what to do."""
     from oreqa.generation.filters import REASONS
 
     dropped = written.dropped

@@ -1,4 +1,4 @@
-"""The help page of a command: its options in panels, whose names are never cut, and the keys of a recipe."""
+"""The help page of a command: its options in panels, with names never cut off, and the keys of a recipe."""
 
 from __future__ import annotations
 
@@ -17,11 +17,14 @@ if TYPE_CHECKING:
     from oreqa.training.recipe_keys import Key
 
 MANY = 8
-"""A command with more options shows them in several panels."""
+"""A command with more options than this shows them in several panels."""
 
 
 def print_help(command: Any, context: Any) -> None:
-    """Print usage, description, and each option with its default; of a group also its commands. Both are click's."""
+    """Print usage, description, and each option with its default; for a group also its commands.
+
+    The arguments are click's.
+    """
     console = Console()
     console.print(Text(re.sub(r"[{}]", "", command.get_usage(context)), "bold"), end="\n\n")
     console.print(Text.from_markup(command.help or ""), end="\n\n")
@@ -48,14 +51,14 @@ def print_help(command: Any, context: Any) -> None:
 
 
 def _usage(parameter: Any) -> str:
-    """As ``-h, --help``, ``--seed N`` or, of an argument, ``QUESTION``."""
+    """Return e.g. ``-h, --help`` or ``--seed N``, or for an argument ``QUESTION``."""
     value = "" if getattr(parameter, "is_flag", False) else parameter.metavar or parameter.name.upper()
     names = sorted(parameter.opts, key=len) if parameter.param_type_name == "option" else ()
     return f"{', '.join(names)} {value}".strip()
 
 
 def _meaning(parameter: Any) -> Text:
-    """The help of an option, and its default, or that it is required."""
+    """Return the help of an option, and its default, or that it is required."""
     fact = ""
     if parameter.required:
         fact = "required"
@@ -67,7 +70,7 @@ def _meaning(parameter: Any) -> Text:
 
 
 def recipe_table(title: str, keys: Sequence[Key]) -> Table:
-    """Keys with their defaults, as a recipe writes them; what they can be, and what they do."""
+    """Return a table of keys with their defaults, as written in a recipe, their possible values, and their descriptions."""
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("key = default", no_wrap=True)
     table.add_column("can be", max_width=16)

@@ -1,4 +1,4 @@
-"""Search results and the places of texts in documents, as people and programs read them."""
+"""Formats search results and the places of texts in documents for people and programs."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from oreqa.index.search import Index
 
 EXTRACT = 240
-"""Characters of a passage that are shown around its best sentence."""
+"""Characters of a passage shown around its best sentence."""
 
 
 def shown_path(document: str) -> str:
-    """A document's key as the shortest path to it: from the current folder, from ``~``, or from the root."""
+    """Return a document's key as its shortest path: from the current folder, from ``~``, or from the root."""
     path = str(file_of(document))
     if not Path(path).is_absolute() or not document.startswith(path):
         return document
     ways = [path]
-    with suppress(FileNotFoundError, ValueError):  # the working folder is gone, or on another drive
+    with suppress(FileNotFoundError, ValueError):  # the working directory is gone, or on another drive
         ways.insert(0, os.path.relpath(path))
     home = os.path.expanduser("~")  # noqa: PTH111  (Path's raises where there is no home)
     if home not in ("~", os.sep) and Path(path).is_relative_to(home):
@@ -39,8 +39,10 @@ def shown_path(document: str) -> str:
 
 
 def no_match(where: Sequence[str], index: Index) -> str:
-    """That no document fulfils the conditions, and for a path the documents of similar names, or else the folders that the
-    index has documents of."""
+    """Return the message that no document fulfils the conditions.
+
+    For a path, it includes documents with similar names, or else the folders that the index has documents of.
+    """
     from oreqa.index.documents import similar_documents
     from oreqa.index.folders import indexed_folders, listed_folders
 
@@ -54,13 +56,13 @@ def no_match(where: Sequence[str], index: Index) -> str:
 
 
 def place_text(passage: Passage, offset: int) -> str:
-    """Where a character of a passage's document stands: the file and its page, anchor or line, where that is known."""
+    """Return the place of a character of a passage's document: the file and its page, anchor or line, if known."""
     place = passage.place(offset)
     return shown_path(passage.document_key) + (place.mark if place else "")
 
 
 def names_of(passage: Passage) -> str:
-    """The passage's title and heading; the heading alone where it begins with the words of the title, as a page's first
+    """Return the passage's title and heading; just the heading if it begins with the words of the title, as a page's first
     heading may."""
     repeats = f"{passage.heading} ".startswith(f"{passage.title} ")
     title = "" if repeats else passage.title
@@ -68,14 +70,15 @@ def names_of(passage: Passage) -> str:
 
 
 def source_line(passage: Passage, offset: int, indent: int, style: str = "cyan") -> SourceLine:
-    """The place of a character of a passage's document, a link where the terminal can, and the passage's names."""
+    """Return the place of a character of a passage's document, as a link if the terminal supports it, and the
+    passage's names."""
     from oreqa.cli.console import SourceLine
 
     return SourceLine(place_text(passage, offset), names_of(passage), indent, style, source_at(passage, offset).url)
 
 
 def render_hit(rank: int, hit: Hit, body: str) -> RenderableType:
-    """A hit for a terminal: rank, score, the ``body`` that was ranked, and the place of its best sentence."""
+    """Render a hit for a terminal: rank, score, the ranked ``body``, and the place of its best sentence."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -88,7 +91,7 @@ def render_hit(rank: int, hit: Hit, body: str) -> RenderableType:
 
 
 def render_near(hit: Hit) -> RenderableType:
-    """An extract of a passage that was not taken as an answer, dimmed."""
+    """Render an extract of a passage that was not used as an answer, dimmed."""
     from rich.console import Group
     from rich.text import Text
 
@@ -99,7 +102,7 @@ def render_near(hit: Hit) -> RenderableType:
 
 
 def extract(hit: Hit, limit: int = EXTRACT) -> str:
-    """About ``limit`` characters of a passage around its best sentence, cut between words."""
+    """Return about ``limit`` characters of a passage around its best sentence, cut between words."""
     text = hit.passage.text
     first, last = hit.sentence.start - hit.passage.start, hit.sentence.end - hit.passage.start
     spare = max(0, limit - (last - first)) // 2
@@ -115,7 +118,7 @@ def extract(hit: Hit, limit: int = EXTRACT) -> str:
 
 
 def print_question(question: str) -> None:
-    """The heading above the results of one of several questions."""
+    """Print the heading above the results of one of several questions."""
     from rich.text import Text
 
     from oreqa.cli.console import Console

@@ -1,4 +1,4 @@
-"""``oreqa index`` adds documents to an index, ``oreqa check`` compares it with its checksums."""
+"""``oreqa index`` adds documents to an index, ``oreqa check`` verifies its checksums."""
 
 from __future__ import annotations
 
@@ -174,9 +174,9 @@ def _say_mode(reason: str) -> None:
 
 
 def _go_on(index: Path, watch: Watch, update: Callable[[], Report], as_json: bool, gone: int) -> None:
-    """Update an index whenever files change, until Ctrl-C; what fails is said, and tried again.
+    """Update an index whenever files change, until Ctrl-C; failures are reported and retried.
 
-    That so many documents are ``gone`` was said before.
+    The ``gone`` documents have been reported before.
     """
 
     def say_update() -> bool:
@@ -202,13 +202,13 @@ def _go_on(index: Path, watch: Watch, update: Callable[[], Report], as_json: boo
 
 
 def _with_shown_path(line: str) -> str:
-    """A line "FILE: reason" with the shortest path to the file."""
+    """Return a line "FILE: reason" with the shortest path to the file."""
     path, colon, reason = line.partition(": ")
     return shown_path(path) + colon + reason
 
 
 def _is_calibrated(index: Path) -> bool:
-    """Whether probabilities were fitted for the encoder of an index, or for the index."""
+    """Return whether probabilities were fitted for the encoder of an index, or for the index."""
     from oreqa.index.search import Index
 
     with Index.open(index) as opened:
@@ -218,7 +218,7 @@ def _is_calibrated(index: Path) -> bool:
 
 
 def _summary(index: Path, report: Report, model: str, included: bool = False, excluded: bool = False) -> list[str]:
-    """The lines on an update; patterns may have ``included`` or ``excluded`` files."""
+    """Return the lines about an update; patterns may have ``included`` or ``excluded`` files."""
     counts = [
         f"{number} {name}"
         for number, name in ((report.added, "added"), (report.changed, "changed"), (report.unchanged, "unchanged"))
@@ -243,7 +243,7 @@ def _summary(index: Path, report: Report, model: str, included: bool = False, ex
         lines.append(f"{named}: {model} has learned English; choose a multilingual model with --model for a new index")
     if report.mended:
         lines.append(f"{counted(len(report.mended), 'damaged file')} rebuilt: {', '.join(report.mended)}")
-    # --include names a part of the files, and patterns that leave nothing are a slip: what they leave out is not gone.
+    # --include selects some files, and patterns that leave nothing are a mistake: what they exclude is not gone.
     if report.gone and not included and (counts or not excluded):
         lines.append(_gone(report.gone))
     if report.unknown:
@@ -259,7 +259,7 @@ def _summary(index: Path, report: Report, model: str, included: bool = False, ex
 
 
 def _way_to(kinds: Iterable[str], examples: Mapping[str, str]) -> str:
-    """How to read the first kind of file that may be text; empty if there is none."""
+    """Return how to read the first kind of file that may be text; empty if there is none."""
     kind = next((kind for kind in kinds if kind and may_be_text(kind)), None)
     if kind is None:
         return ""

@@ -1,4 +1,4 @@
-"""``oreqa marks``: what people said of answers, and what the answers are worth by it."""
+"""``oreqa marks``: people's judgements of answers, and how good the answers are according to them."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def marks(
     precision: Option.precision = None,
     as_json: Option.as_json = False,
 ) -> None:
-    """Measure an index's answers by the marks that people set in the page of oreqa serve, or write these as data.
+    """Measure an index's answers by the marks that people set in the page of oreqa serve, or write the marks as data.
 
     The marked questions are asked again: how many first answers are right or refused, how precise they are by threshold,
-    and from 50 marks on a better threshold, if there is one.
+    and, from 50 marks on, a better threshold if there is one.
 
     [bold]oreqa marks --index kb[/bold]
 
@@ -88,7 +88,7 @@ def marks(
 
 
 def _check_alone(ways: Sequence[str], has_models: bool) -> None:
-    """Raise InputError for several options that each say what to do, and for one with models, which it would not ask."""
+    """Raise InputError for several options that each choose an action, and for an action that ignores the models named."""
     if len(ways) > 1:
         raise InputError(f"{' and '.join(ways)}: choose one of them")
     if ways and has_models:
@@ -106,7 +106,7 @@ def _write(index: Path, out: Path, kind: Literal["questions", "pairs", "squad"],
 
 
 def _list_marks(index: Path, as_json: bool) -> None:
-    """Show what was said of each question: marks, and those that wait for the right answer."""
+    """Show the marks of each question, including those that still need the right answer."""
     from oreqa.datasets.marks import UNDECIDED_FILE, mark_json, read_marks
     from oreqa.index.generations import require_generation
 
@@ -124,7 +124,7 @@ def _list_marks(index: Path, as_json: bool) -> None:
 
 
 def _remove(index: Path, question: str, as_json: bool) -> None:
-    """Remove what was said of a question, which may be written as its id."""
+    """Remove the marks of a question, which may be given by its id."""
     from oreqa.datasets.marks import question_id, remove_mark
     from oreqa.index.generations import require_generation
 

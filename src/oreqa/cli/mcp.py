@@ -1,4 +1,4 @@
-"""``oreqa mcp``: the tools of assistants over standard input and output."""
+"""``oreqa mcp``: serves the tools of assistants over standard input and output."""
 
 from __future__ import annotations
 
@@ -70,8 +70,10 @@ def mcp(
 
 @contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM end the process at once: nothing has to be kept, and the thread that waits for input could not
-    be woken."""
+    """Let Ctrl-C and SIGTERM end the process at once.
+
+    Nothing must be saved, and the thread that waits for input could not be woken.
+    """
     numbers = (signal.SIGINT, signal.SIGTERM)
     before = [signal.signal(number, lambda *_: os._exit(0)) for number in numbers]
     try:

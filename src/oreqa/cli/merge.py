@@ -1,4 +1,4 @@
-"""``oreqa merge``: one index of several."""
+"""``oreqa merge``: merges several indexes into one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``oreqa models`` lists models, ``oreqa train`` makes them from recipes."""
+"""``oreqa models`` lists models, ``oreqa train`` trains them from recipes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ app.add_typer(train, name="train", rich_help_panel=Panel.MODELS)
 
 
 class _Models(CommandGroup):
-    """A group whose first word may also be the name of a model."""
+    """A group whose first word may also be a model's name."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         return super().resolve_command(ctx, args if args[0] in self.commands else ["show", *args])
@@ -103,11 +103,11 @@ def show(
 
 
 _FRONT_MATTER = re.compile(r"\A---\n.*?^---\n", re.DOTALL | re.MULTILINE)
-"""What the Hub's cards begin with, for programs."""
+"""The metadata at the beginning of the Hub's model cards."""
 
 
 def _say_model(model: ModelInfo) -> None:
-    """One line about a model, a second about an encoder's vectors, and one if it cannot be loaded."""
+    """Print a line about a model, one about an encoder's vectors, and one if it cannot be loaded."""
     licence = f"licence {model.licence or 'unknown'}"
     say(f"{model.name}: {_described(model)}, {_size(model.bytes)}, {licence}: {model.path}")
     if model.dimensions is not None:
@@ -125,7 +125,7 @@ def get(
 ) -> None:
     """Download a model of the Hugging Face Hub into the hub's cache, and say whether it can be loaded.
 
-    Only weights in safetensors are taken, or a graph of OpenVINO or ONNX. What lies there already stays.
+    Only weights in safetensors are downloaded, or a graph for OpenVINO or ONNX. Existing files stay.
 
     [bold]oreqa models get intfloat/e5-small-v2[/bold]
     """
@@ -143,7 +143,7 @@ def get(
 
 
 FEW_STEPS = 50
-"""A training of fewer steps gives a warning; those of the packaged models have hundreds."""
+"""Training with fewer steps prints a warning; the packaged models took hundreds."""
 
 
 class _Training(Command):
@@ -185,7 +185,7 @@ def train_kind(
     settings: Option.settings = None,
     as_json: Option.as_json = False,
 ) -> None:
-    """Train a model of the kind that the command is called."""
+    """Train a model of the kind named by the command."""
     from oreqa.processes import limit_kernel_cache
     from oreqa.training import train_model
     from oreqa.training.train import keep_freed_memory
@@ -239,7 +239,7 @@ _KINDS = {
         "data_root=data",
     ),
 }
-"""Kinds of models, with what their command does and the setting of its example."""
+"""Kinds of models, with the description of their command and the setting in its example."""
 
 for _kind, (_purpose, _setting) in _KINDS.items():
     _resumes = "An interrupted training resumes from its last checkpoint when it is run again."

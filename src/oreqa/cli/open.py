@@ -1,4 +1,4 @@
-"""``oreqa open``: the source of an answer, or a document, in an editor or what the system opens it with."""
+"""``oreqa open``: opens the source of an answer, or a document, in an editor or the system's program."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _AT_PLUS = {
 }
 _AT_G = {"code", "code-insiders", "codium", "vscodium", "cursor", "windsurf"}
 _AT_COLON = {"subl", "hx", "helix", "zed"}
-"""Editors, by how they are told the line: ``+12 FILE``, ``-g FILE:12`` and ``FILE:12``."""
+"""Editors by the way they take a line: ``+12 FILE``, ``-g FILE:12`` and ``FILE:12``."""
 
 
 @app.command("open", cls=Command, rich_help_panel=Panel.ASK)
@@ -56,10 +56,10 @@ def open_source(
     ] = False,
     as_json: Option.as_json = False,
 ) -> None:
-    """Open the source of the last answer, of another one by its number, or of a document.
+    """Open the source of the last answer, of another one by its number, or a document.
 
-    A text opens at its line in $VISUAL or $EDITOR, everything else, and where no editor is set, with the system's program,
-    a PDF at its page. With --json the place is printed, and nothing is opened.
+    A text opens at its line in $VISUAL or $EDITOR; everything else, or if no editor is set, in the system's program, a PDF
+    at its page. With --json the place is printed, and nothing is opened.
 
     [bold]oreqa open[/bold]
 
@@ -86,7 +86,7 @@ def open_place(source: Source) -> None:
 
 
 def _named_source(name: str, index: Path | None) -> Source:
-    """The place that is named as ``oreqa ask`` prints it: a document, and a line or a page behind it."""
+    """Return the place named as ``oreqa ask`` prints it: a document, followed by a line or page."""
     from oreqa.index.documents import read_document
 
     passages = read_document(index or need_index(), need_text(name, "the document"))
@@ -100,7 +100,7 @@ def _named_source(name: str, index: Path | None) -> Source:
 
 
 def _need_file(source: Source) -> Path:
-    """The file of a document. Raises InputError if it has none, or that is gone."""
+    """Return a document's file. Raises InputError if it has none, or if the file is gone."""
     name = source.document
     file = source.file
     if file is None and "#" in name and Path(name).is_absolute():
@@ -113,9 +113,9 @@ def _need_file(source: Source) -> Path:
 
 
 def opening_command(source: Source, file: Path, editor: str, platform: str) -> list[str]:
-    """The words of the command that opens a place, run without a shell. The path is whole: no name is taken for an option.
+    """Return the command that opens a place, to be run without a shell. The path is absolute: no name looks like an option.
 
-    Raises InputError for an editor whose quotes do not close.
+    Raises InputError for an editor with an unclosed quote.
 
     Examples:
         >>> opening_command(Source("/docs/guide.md", line=12), Path("/docs/guide.md"), "code --wait", "linux")
@@ -141,7 +141,7 @@ def opening_command(source: Source, file: Path, editor: str, platform: str) -> l
 
 
 def _run(command: list[str]) -> None:
-    """Run a command to its end. Raises InputError for a program that is not here, OreqaError if it fails."""
+    """Run a command to its end. Raises InputError if the program is missing, OreqaError if it fails."""
     program, target = command[0], command[-1]
     if program == "start" and sys.platform == "win32":
         os.startfile(target)

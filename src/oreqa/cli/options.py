@@ -1,6 +1,6 @@
-"""The options of commands: one means the same everywhere, and is explained here.
+"""The options of commands: each means the same everywhere, and is documented here.
 
-A default stands in the function that has the argument. ``show_default`` says what None stands for there.
+Defaults are in the function that has the argument; ``show_default`` says what None means there.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from oreqa.paths import INDEX_HERE, default_index, need_index, new_index
 
 
 def _choose_precision(precision: str | None) -> str | None:
-    """Set the precision of the whole process. Raises InputError for an unknown one, in $OREQA_PRECISION too.
+    """Set the precision of the whole process. Raises InputError for an unknown one, including in $OREQA_PRECISION.
 
-    Every command that loads models has this option: it says if they cannot be kept compiled.
+    Every command that loads models has this option; it also reports if compiled models cannot be cached.
     """
     from oreqa.models.graph.precision import VARIABLE, chosen_precision
     from oreqa.paths import has_cache
@@ -40,7 +40,7 @@ def _read_questions(file: Path | None) -> list[str] | None:
 
 
 def _nothing() -> None:
-    """The default of an option that is not required and whose callback finds its value: completion asks for defaults."""
+    """The default of an optional value that a callback finds: completion asks for defaults."""
 
 
 def _needed_index(context: typer.Context, index: Path | None) -> Path | None:
@@ -56,7 +56,7 @@ def _needed_collections(context: typer.Context, indexes: list[str] | None) -> li
 
 
 def _index_without_data(context: typer.Context, index: Path | None) -> Path | None:
-    """The index that is used where neither one nor data is named; what is left out on the command line comes last here."""
+    """Return the default index if neither an index nor data is named; omitted options are processed last."""
     return default_index() if index is None and context.params.get("data") is None else index
 
 
@@ -69,7 +69,7 @@ def _parse_weight(text: str) -> tuple[str, float]:
 
 
 def model_here(name: str | None) -> str | None:
-    """Download a model of the Hub that does not lie here, with progress; the name stays as it is."""
+    """Download a Hub model that is not present, with progress; the name is unchanged."""
     if name is not None and ("/" in name or name == LARGE_ENCODER) and not Path(name).is_dir():
         from oreqa.cli.progress import progress_bar
         from oreqa.models.stored import find_by_name
@@ -104,7 +104,7 @@ share_option = partial(typer.Option, metavar="SHARE", min=0, max=1)
 
 
 class Option:
-    """The options of all commands, each under the name of the argument that it fills."""
+    """The options of all commands, each named like the argument that it fills."""
 
     # Every command
     as_json = Annotated[bool, typer.Option("--json", help="Print one JSON document, for programs.")]

@@ -1,4 +1,4 @@
-"""Output for people and for programs, and checks of arguments, for all commands."""
+"""Output for people and programs, and argument checks, for all commands."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]
 
 @contextmanager
 def writing() -> Iterator[None]:
-    """Turns a failure to write into a one-line error; a broken pipe is left to the caller."""
+    """Turn a failure to write into a one-line error; a broken pipe is left to the caller."""
     try:
         yield
     except BrokenPipeError:
@@ -35,14 +35,14 @@ def writing() -> Iterator[None]:
 
 
 def say(line: str, err: bool = False, colour: str | None = None) -> None:
-    """One line for people, on standard output or standard error. Line breaks in it are shown as marks."""
+    """Print a line for people on standard output or standard error, with line breaks in it made visible."""
     with writing():
         typer.secho(visible(line), fg=colour, err=err)
 
 
 def print_json(value: Any, indent: int | None = 2) -> None:
-    """One JSON document on standard output, control characters escaped; on one line without an ``indent``."""
-    # A stream that is not UTF-8 would replace what it cannot hold by escapes that are not JSON's.
+    """Print a JSON document on standard output, with control characters escaped; on one line without an ``indent``."""
+    # A stream that is not UTF-8 would replace unsupported characters by escapes that are not JSON's.
     utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8" if sys.stdout else True
     text = json.dumps(value, ensure_ascii=not utf8, indent=indent)
     with writing():
@@ -50,7 +50,7 @@ def print_json(value: Any, indent: int | None = 2) -> None:
 
 
 def parse_conditions(where: Sequence[str]) -> list[tuple[str, str]]:
-    """``field=value`` options as pairs. Raises InputError for one without an equals sign."""
+    """Parse ``field=value`` options as pairs. Raises InputError for one without an equals sign."""
     pairs = []
     for condition in where:
         name, sign, value = need_text(condition, "--where").partition("=")
@@ -61,14 +61,14 @@ def parse_conditions(where: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _from_here(path: str) -> str:
-    """A path, whole if it begins at the current folder or at home; others may begin anywhere."""
+    """Return a path, made absolute if it begins at the current folder or at home; others may begin anywhere."""
     if path.partition("/")[0] not in (".", "..", "~"):
         return path
     return str(full_path(Path(os.path.expanduser(path))))  # noqa: PTH111  (Path's raises where there is no home)
 
 
 def need_text(text: str, what: str) -> str:
-    """An argument. Raises InputError if it holds bytes that are not UTF-8, which Python keeps as surrogates."""
+    """Return an argument. Raises InputError for bytes that are not UTF-8, which Python keeps as surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -77,8 +77,10 @@ def need_text(text: str, what: str) -> str:
 
 
 def read_lines(path: Path) -> list[str]:
-    """The lines of a text file that are not empty, ``-`` for standard input. Raises InputError if it cannot be read, or has
-    none."""
+    """Return the non-empty lines of a text file, ``-`` for standard input.
+
+    Raises InputError if it cannot be read, or has none.
+    """
     name = "standard input" if str(path) == "-" else str(path)
     try:
         data = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
@@ -94,7 +96,7 @@ def read_lines(path: Path) -> list[str]:
 
 
 def file_questions(path: Path) -> list[str]:
-    """The questions of a file: a question a line, or those of a table, JSON lines, SQuAD or MRQA. Raises InputError."""
+    """Return the questions of a file: one per line, or those of a table, JSON lines, SQuAD or MRQA. Raises InputError."""
     if not path.name.lower().removesuffix(".gz").endswith((".csv", ".tsv", ".xlsx", ".json", ".jsonl")):
         return question_list(read_lines(path))
     from oreqa.datasets.load import questions_to_ask
@@ -105,9 +107,9 @@ def file_questions(path: Path) -> list[str]:
 
 
 def is_piped() -> bool:
-    """Whether standard input is a pipe or a file, and no terminal, nothing, or a stream of Python's own.
+    """Return whether standard input is a pipe or a file rather than a terminal, nothing, or a Python stream.
 
-    What is inherited from a program that never writes looks the same: raises InputError if nothing comes for long.
+    A stream inherited from a program that never writes looks the same: raises InputError if nothing arrives for long.
     """
     try:
         descriptor = sys.stdin.fileno()
@@ -124,17 +126,16 @@ def is_piped() -> bool:
 
 
 _QUIET_SECONDS, _LONGEST_WAIT = 2.0, 30.0
-"""How long a question from a pipe is awaited before that is said, and after it."""
+"""Seconds to wait for a piped question before saying so, and after that."""
 
 
 def questions_of(
     question: str | None, file: Path | None, more_words: Sequence[str] = (), *, takes_file: bool = True
 ) -> list[str]:
-    """The question, or the questions of a file; without both, those that are piped in, a line each. ``takes_file`` says
-    whether the command has --questions.
+    """Return the question, or the questions of a file; without both, those piped in, one per line.
 
-    Raises InputError for both, none, a question without a letter or digit, and one without quotes, whose other words are
-    ``more_words``.
+    ``takes_file`` says whether the command has --questions. Raises InputError for both, none, a question without a letter or
+    digit, and one without quotes, whose other words are ``more_words``.
     """
     if more_words:
         raise InputError(f'put the question in quotes: "{one_line(" ".join([question or "", *more_words]), 80)}"')
@@ -153,16 +154,16 @@ def questions_of(
 
 
 def model_or_none(name: str | None) -> str | None:
-    """A model's name as it is written on the command line, where ``none`` stands for no model."""
+    """Return a model's name from the command line, where ``none`` means no model."""
     return None if name == "none" else name
 
 
 def counted(number: int, noun: str) -> str:
-    """``1 file``, ``2,000 files``."""
+    """Return e.g. ``1 file`` or ``2,000 files``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def one_line(text: str, limit: int | None = None) -> str:
-    """A text without line breaks and control characters, cut after ``limit`` characters."""
+    """Return a text without line breaks and control characters, truncated to ``limit`` characters."""
     line = visible(" ".join(text.split()))
     return line if limit is None or len(line) <= limit else line[: limit - 1] + "…"

@@ -1,4 +1,4 @@
-"""``oreqa plan``: what an index of any size will take."""
+"""``oreqa plan``: estimates what an index of any size will take."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def plan(
     ] = None,
     as_json: Option.as_json = False,
 ) -> None:
-    """Tell what an index will take: disk, memory, time, money and machines.
+    """Estimate what an index will take: disk, memory, time, money and machines.
 
-    By costs that were measured on small indexes, of the default model, without a GPU. A page of a book is about three
-    passages. An index of 500 passages or more tells what one of its own takes. Prices are assumed.
+    The estimate uses costs measured on small indexes with the default model, without a GPU. A page of a book is about three
+    passages. From an index of 500 or more passages, its own sizes are used. Prices are assumed.
 
     [bold]oreqa plan --passages 21e6 --machine 16c64g[/bold]
 
@@ -69,7 +69,7 @@ def plan(
 
 
 def _size(number: float) -> str:
-    """Bytes, as ``3.8 GB``."""
+    """Format bytes, e.g. ``3.8 GB``."""
     unit, name = next((pair for pair in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB")) if number >= pair[0]), (1e3, "kB"))
     return f"{number / unit:,.{0 if number >= 100 * unit else 1}f} {name}"
 

@@ -1,4 +1,4 @@
-"""Progress on standard error: a bar on a terminal, a line now and then where that is redirected."""
+"""Progress on standard error: a bar on a terminal, an occasional line if redirected."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
 SHOWN_AFTER = 2.0
-"""Seconds without a bar: most commands are done by then."""
+"""Seconds before a bar appears: most commands are done by then."""
 
 AT_ONCE = 0.1
-"""Seconds in which only what an earlier run has done is reported: no rate is made of it."""
+"""Seconds in which only an earlier run's work is reported: it does not count for the rate."""
 
 FIRST_LINE_AFTER = 10.0
-"""Seconds without a line where there is no terminal: whoever reads a log soon sees a rate."""
+"""Seconds before the first line without a terminal, so that a log soon shows a rate."""
 
 LINE_EVERY = 30.0
-"""Seconds between two lines where there is no terminal."""
+"""Seconds between lines without a terminal."""
 
 
 class ProgressBar:
-    """Call it with the steps done. Where the number of steps is not known, ``file`` tells how far the work has come."""
+    """Call it with the steps done. If their total is unknown, ``file`` reports how far the work has come."""
 
     def __init__(self, what: str, total: int | None) -> None:
         from rich.progress import BarColumn, TextColumn
@@ -54,16 +54,16 @@ class ProgressBar:
         self._task = self._bar.add_task(what, total=None, figures="")
 
     def __call__(self, steps: int) -> None:
-        """So many steps more are done."""
+        """Report ``steps`` more steps."""
         if not self.done and time.monotonic() - self._begun < AT_ONCE:
             self._before = steps
         self.done += steps
         self._show()
 
     def file(self, path: Path, done: int, total: int) -> None:
-        """This file is being read; of all files' ``total`` bytes so many are done.
+        """Report the file being read, and the bytes ``done`` of all files' ``total``.
 
-        The time left is estimated here and then runs down: within a file, nobody knows how much is done.
+        The remaining time is estimated here and then counts down: within a file, progress is unknown.
         """
         self._file, self._share = path.name, done / total if total else None
         now = time.monotonic()
@@ -75,12 +75,12 @@ class ProgressBar:
             self._bar.stop()
 
     def figures(self) -> str:
-        """As ``1,200 of 5,000, 96/s, 40 s left, manual.pdf``."""
+        """Return e.g. ``1,200 of 5,000, 96/s, 40 s left, manual.pdf``."""
         spent = time.monotonic() - self._begun
         count = f"{self.done:,}" if self.total is None else f"{self.done:,} of {self.total:,}"
         rate = (self.done - self._before) / max(spent, 1e-9)
         parts = [count, f"{1 / rate:,.0f} s each" if 0 < rate < 0.1 else f"{rate:,.{1 if 0 < rate < 9.5 else 0}f}/s"]
-        left = 0.0  # seconds; 0 where it is not known, or an estimate has run out
+        left = 0.0  # seconds; 0 if unknown, or if an estimate has run out
         if self.total is not None:
             share = (self.done - self._before) / max(1, self.total - self._before)
             left = spent * (1 - share) / share if _tells(share) else 0
@@ -104,13 +104,13 @@ class ProgressBar:
 
 
 def _tells(share: float | None) -> bool:
-    """Whether the share of the work that is done tells how long the rest takes."""
+    """Return whether the share of work done allows an estimate of the remaining time."""
     return share is not None and 0.01 < share < 1
 
 
 @contextmanager
 def progress_bar(what: str, total: int | None = None) -> Iterator[ProgressBar]:
-    """Progress with steps of one kind, ``total`` of them if that is known."""
+    """Show progress with steps of one kind, ``total`` of them if known."""
     bar = ProgressBar(what, total)
     try:
         yield bar
@@ -119,7 +119,7 @@ def progress_bar(what: str, total: int | None = None) -> Iterator[ProgressBar]:
 
 
 def duration(seconds: float) -> str:
-    """As ``40 s``, ``12 min`` or ``1.6 h``."""
+    """Format e.g. ``40 s``, ``12 min`` or ``1.6 h``."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,4 +1,4 @@
-"""``oreqa remove``: documents out of an index."""
+"""``oreqa remove``: removes documents from an index."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from oreqa.cli.output import counted, need_text, print_json, say
 from oreqa.paths import file_of
 
 NAMED_KEYS = 5
-"""Documents whose names are printed; JSON has all."""
+"""The most documents whose names are printed; JSON has all."""
 
 
 @app.command(cls=Command, rich_help_panel=Panel.INDEX)
@@ -31,9 +31,9 @@ def remove(
     index: Option.index,
     as_json: Option.as_json = False,
 ) -> None:
-    """Take documents out of an index. Their files stay as they are.
+    """Remove documents from an index. Their files are not touched.
 
-    The next oreqa index of their folder adds a file again, unless .oreqaignore or --exclude leaves it out.
+    The next oreqa index of their folder adds a file again, unless .oreqaignore or --exclude excludes it.
 
     [bold]oreqa remove old/manual.pdf --index kb[/bold]
 
@@ -43,7 +43,7 @@ def remove(
 
     removed = remove_documents(index, [need_text(document, "the document") for document in documents])
     files = sorted({str(path) for path in map(file_of, removed) if path.is_absolute()})
-    there = list(filter(os.path.exists, files))  # Path.exists raises where the system may not look
+    there = list(filter(os.path.exists, files))  # Path.exists raises if access is denied
     if as_json:
         print_json({"index": str(index), "removed": removed, "files": there})
         return

@@ -1,4 +1,4 @@
-"""Commands that run one function of the library: its arguments are their options."""
+"""Commands that run one library function: its arguments are their options."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ Show = Callable[Concatenate[Result, ...], None]
 def runs(
     group: typer.Typer, load: Callable[[], Callable[..., Result]], /, panel: str | None = None, **changed: Any
 ) -> Callable[[Show[Result]], Show[Result]]:
-    """Makes a command of a library function, and of the decorated one, which prints the function's result.
+    """Make a command of a library function and of the decorated one, which prints the function's result.
 
-    ``load`` imports the function; it is called when the command runs or shows its help, so that other commands stay fast.
-    Each of the function's parameters becomes the option of its name in ``oreqa.cli.options``, or the one in ``changed``,
-    where None makes no option of it. It has the function's default. The decorated function gets the result, and the
+    ``load`` imports the function; it is called when the command runs or shows its help, so that other commands stay
+    fast. Each of the function's parameters becomes the option with its name in ``oreqa.cli.options``, or the one in
+    ``changed``, where None omits it. Defaults are the function's. The decorated function gets the result, and the
     arguments that it names, such as ``as_json``; its name and docstring are the command's.
     """
 
     def decorate(show: Show[Result]) -> Show[Result]:
         class FunctionCommand(Command):
-            """Reads the function's parameters when it needs them."""
+            """Reads the function's parameters only when needed."""
 
             def get_params(self, ctx: Any) -> Any:
                 if not self.params:
@@ -44,7 +44,7 @@ def runs(
 
 
 def _build(function: Callable[..., Result], show: Show[Result], changed: dict[str, Any]) -> Any:
-    """typer's command that calls ``function`` and then ``show``."""
+    """Return typer's command that calls ``function`` and then ``show``."""
     parameters = {
         name: parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=changed.get(name) or getattr(Option, name))
         for name, parameter in signature(function).parameters.items()

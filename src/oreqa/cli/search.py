@@ -1,4 +1,4 @@
-"""``oreqa search``: ranked sentences or passages."""
+"""``oreqa search``: ranks sentences or passages."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from oreqa.processes import limit_kernel_cache
 
 @contextmanager
 def needing_serve_extra() -> Iterator[None]:
-    """Raises InputError, which says how to install it, for an import that needs the extra."""
+    """Raise InputError, with the command that installs it, for an import that needs the extra."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -137,7 +137,7 @@ def serve(
         say(f"oreqa answers at {place}; Ctrl-C ends it", err=True)
         if kept and not any(kept.is_relative_to(full_path(path)) for paths in watched.values() for path in paths):
             say(f"nothing watches {uploads}: oreqa index adds the files that clients send", err=True)
-        if open_page:  # the port is open: what the browser asks waits until the server takes it
+        if open_page:  # the port is open: the browser's request waits until the server accepts it
             page = place if f"{shown}:{port}" in who.hosts else f"http://{min(who.hosts)}"
             threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()
         try:

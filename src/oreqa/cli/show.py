@@ -1,4 +1,4 @@
-"""``oreqa show``: a document as the index holds it."""
+"""``oreqa show``: prints a document as stored in the index."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def show(
     ] = None,
     as_json: Option.as_json = False,
 ) -> None:
-    """Print a document's passages from an index, or those that hold a stretch of it, which is marked.
+    """Print a document's passages from an index, or those that contain a range of it, which is marked.
 
     START and END are the offsets that --json prints.
 
@@ -115,7 +115,7 @@ def _print(passages: Sequence[Passage], stretch: tuple[int, int] | None) -> None
 
 
 def _marked(passage: Passage, stretch: tuple[int, int] | None) -> Text:
-    """A passage's text with the part of the stretch in it underlined."""
+    """Return a passage's text with the part of the range in it underlined."""
     from rich.text import Text
 
     text = Text(visible(passage.text, lines=True))

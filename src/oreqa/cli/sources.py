@@ -1,4 +1,4 @@
-"""Where the source of an answer lies, links to it, and those of the last answers, which ``oreqa open`` opens."""
+"""Locates the source of an answer, links to it, and stores those of the last answers, which ``oreqa open`` opens."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from oreqa.core import Passage
 
 _TABLES = (".csv", ".tsv", ".jsonl", ".ndjson")
-"""Files whose documents are their rows; those in other files lie in an archive, a mailbox or a mail."""
+"""Files whose documents are their rows; those in other files are in an archive, a mailbox or a mail."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A place in a document: its key, and the line or the page, where that is known."""
+    """A place in a document: its key, and the line or page, if known."""
 
     document: str
     line: int | None = None
@@ -42,21 +42,20 @@ class Source:
 
     @property
     def url(self) -> str:
-        """The address of the file, of a PDF that of the page; empty if there is no file."""
+        """The URL of the file, for a PDF that of the page; empty if there is no file."""
         file = self.file
         return "" if file is None else file.as_uri() + ("" if self.page is None else f"#page={self.page}")
 
 
 def source_at(passage: Passage, offset: int) -> Source:
-    """The place of a character of a passage's document."""
+    """Return the place of a character of a passage's document."""
     place = passage.place(offset)
     page = re.fullmatch(r"page (\d+)", place.name) if place else None
     return Source(passage.document_key, place.line if place and not place.name else None, int(page[1]) if page else None)
 
 
 def remember_sources(sources: Sequence[Source]) -> None:
-    """Keep the places of answers, and nothing else, where only this user can read them. Where there is no cache, it does
-    nothing."""
+    """Store the places of answers, and nothing else, readable only by this user. Does nothing without a cache."""
     path = _file()
     temporary = path.with_name(f".{secrets.token_hex(8)}")
     with suppress(OSError):
@@ -67,7 +66,7 @@ def remember_sources(sources: Sequence[Source]) -> None:
 
 
 def remembered_source(number: int) -> Source:
-    """The place of an answer of the last ``oreqa ask``, by its number from 1. Raises InputError if there is none."""
+    """Return the place of an answer of the last ``oreqa ask``, by number from 1. Raises InputError if there is none."""
     try:
         status = _file().stat()
         is_ours = not hasattr(os, "getuid") or status.st_uid == os.getuid()
@@ -83,5 +82,5 @@ def remembered_source(number: int) -> Source:
 
 
 def _file() -> Path:
-    """Users may share a cache."""
+    """Return a file per user, as users may share a cache."""
     return cache_folder() / f"last-answers-{os.getuid() if hasattr(os, 'getuid') else 'user'}.json"

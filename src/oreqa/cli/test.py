@@ -1,4 +1,4 @@
-"""``oreqa test``: questions of one's own as a regression test, for people and for CI."""
+"""``oreqa test``: users' own questions as a regression test, for people and CI."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from oreqa.evaluation.outcomes import AskedQuestion, RegressionReport
 
 SHOWN_ANSWER = 100
-"""Characters that are shown of an answer, expected or given."""
+"""Characters shown of an answer, expected or actual."""
 
 TITLES = {
     "worse": ("No longer right", "red"),
@@ -70,9 +70,9 @@ TITLES = {
 def test(report: RegressionReport, questions: Path, as_json: bool) -> None:
     """Ask your own questions again, and fail if one that was right no longer is.
 
-    The file holds questions with their answers: CSV, TSV, .xlsx, JSON lines or SQuAD. Questions without an answer should be
-    refused. They are answered as oreqa ask does, and the first answer is right if it equals an accepted one, or holds one
-    and is not much longer. The exit code is 0 if the test is passed, else 1.
+    The file has questions with their answers: CSV, TSV, .xlsx, JSON lines or SQuAD. Questions without an answer should be
+    refused. They are answered as by oreqa ask, and the first answer is right if it equals an accepted one, or contains one
+    and is not much longer. The exit code is 0 if the test passes, else 1.
 
     [bold]oreqa test questions.csv --index kb[/bold]
 
@@ -120,7 +120,7 @@ def _print_group(title: str, colour: str, questions: Sequence[AskedQuestion]) ->
 
 
 def _lines(question: AskedQuestion) -> list[tuple[str, str]]:
-    """The expected answer, what came instead and where that stands, and what came before."""
+    """Yield the expected answer, what came instead and its place, and what came before."""
     lines = [("expected", one_line(" | ".join(question.expected) or "no answer: the documents hold none", SHOWN_ANSWER))]
     answer = one_line(question.answer, SHOWN_ANSWER)
     if question.outcome == "refused":
