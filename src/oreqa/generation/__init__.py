@@ -1,7 +1,7 @@
-"""Questions made from documents alone: answers that passages offer, a question for each, and filters.
+"""Generates questions from documents alone: candidate answers in passages, a question for each, and filters.
 
-It is the data of ProQA's progressive pretraining (Xiong et al. 2021, section 2.2).
-``generate_questions`` does what the command ``oreqa generate`` does. The functions are imported when they are asked for.
+This is the data of ProQA's progressive pretraining (Xiong et al. 2021, section 2.2). ``generate_questions`` does what the
+command ``oreqa generate`` does. The functions are imported on first use.
 """
 
 from __future__ import annotations

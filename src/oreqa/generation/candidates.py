@@ -1,4 +1,4 @@
-"""Passages and sentences to ask about, and answer candidates: their spans that people will ask about."""
+"""Passages and sentences to ask about, and answer candidates: their spans that people are likely to ask about."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from oreqa.text.answers import normalize_answer
 from oreqa.text.sentences import is_prose
 
 MIN_WORDS = 20
-"""Passages of fewer words are passed over (ProQA's released code)."""
+"""Passages of fewer words are skipped (ProQA's released code)."""
 
 DEFAULT_PIPELINE = "en_core_web_sm"
 
 LONGEST_TEXT = 100_000
-"""Characters of a passage that are searched: spaCy takes about 100 kB of memory for 1,000 characters."""
+"""Characters of a passage that are searched: spaCy takes about 100 kB of memory per 1,000 characters."""
 
 AGREEMENT = 0.6
-"""Added to the log-probability of an extractor's span that a rule finds too: chosen on held-out articles."""
+"""Added to the log-probability of an extractor's span that a rule also finds: chosen on held-out articles."""
 
 POOL = 8
-"""Spans of the extractor, overlapping ones among them, from which each candidate is chosen."""
+"""Spans of the extractor, including overlapping ones, from which each candidate is chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class AnswerCandidate:
     """A span ``passage_text[start:end] == text`` that people may ask about.
 
     ``source`` names the finder: ``extractor``, ``entity``, or the kind of a rule's span (``date``, ``number``, ``quantity``,
-    ``name``, ``quoted``, ``phrase``). Scores of the extractor compare with one another, and so do those of rules; an
+    ``name``, ``quoted``, ``phrase``). Scores of the extractor are comparable with one another, and so are those of rules; an
     entity's is 0.
     """
 
@@ -59,8 +59,10 @@ class Entities:
 
     @classmethod
     def load(cls, name: str = DEFAULT_PIPELINE) -> Entities:
-        """Load a spaCy pipeline by name or folder. Raises ModelError if spaCy or the pipeline is not installed, InputError
-        for a pipeline without entities."""
+        """Load a spaCy pipeline by name or folder.
+
+        Raises ModelError if spaCy or the pipeline is not installed, InputError for a pipeline without entities.
+        """
         try:
             import spacy
         except ImportError:
@@ -74,23 +76,23 @@ class Entities:
         return cls(pipeline)
 
     def find(self, texts: Iterable[str]) -> Iterator[list[tuple[int, int]]]:
-        """Yield the character ranges of each text's entities, in the order of the text."""
+        """Yield the character ranges of each text's entities, in text order."""
         for document in self._pipeline.pipe((text[:LONGEST_TEXT] for text in texts), batch_size=64):
             yield [(entity.start_char, entity.end_char) for entity in document.ents]
 
 
 def sentence_ranges(passage: Passage) -> list[tuple[int, int]]:
-    """The sentences of a passage, in characters of its text."""
+    """Return the sentences of a passage, as character ranges of its text."""
     return [(sentence.start - passage.start, sentence.end - passage.start) for sentence in passage.sentences]
 
 
 def prose_ranges(passage: Passage) -> list[tuple[int, int]]:
-    """The sentences of prose in a passage, in characters of its text."""
+    """Return the sentences of prose in a passage, as character ranges of its text."""
     return [(start, end) for start, end in sentence_ranges(passage) if is_prose(passage.text[start:end])]
 
 
 def is_askable(passage: Passage) -> bool:
-    """Whether questions are made from a passage: it has MIN_WORDS words and a sentence of prose."""
+    """Return whether questions are made from a passage: it has MIN_WORDS words and a sentence of prose."""
     return len(passage.text.split()) >= MIN_WORDS and bool(prose_ranges(passage))
 
 
@@ -102,13 +104,12 @@ def answer_candidates(
     entities: Entities | None = None,
     rules: bool = True,
 ) -> list[list[AnswerCandidate]]:
-    """Return up to ``k`` spans of each passage that people may ask about, likeliest first.
+    """Return up to ``k`` spans of each passage that people are likely to ask about, likeliest first.
 
-    A passage is its text, or its ``(title, text)``. First come the extractor's spans, by their log-probability, to which
-    AGREEMENT is added for a span that ``rules`` find too (phrases do not count), or spaCy's ``entities``, in the order of
-    the text; then those of rules. A span is left out if it overlaps one that stands before it, or equals one after SQuAD's
-    normalisation. Raises InputError for both an extractor and entities, for nothing to find spans with, and for what is no
-    passage.
+    A passage is its text, or its ``(title, text)``. First come the extractor's spans by log-probability, plus AGREEMENT
+    for a span that ``rules`` also find (except phrases), or spaCy's ``entities`` in text order; then the rules' spans. A
+    span is dropped if it overlaps an earlier one, or equals one after SQuAD's normalisation. Raises InputError for both
+    an extractor and entities, without anything to find spans with, and for invalid passages.
     """
     k, texts = count(k, "k"), passage_list(passages)
     if extractor is not None and entities is not None:
@@ -136,7 +137,7 @@ _Proposal = tuple[int, int, str, float]
 
 
 def _choose(text: str, spans: Iterable[_Proposal], k: int) -> list[AnswerCandidate]:
-    """The first ``k`` spans that neither overlap nor equal one before them."""
+    """Return the first ``k`` spans that neither overlap nor equal an earlier one."""
     candidates: list[AnswerCandidate] = []
     answers = {""}
     for start, end, source, score in spans:

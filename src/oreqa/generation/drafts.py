@@ -1,6 +1,6 @@
-"""Generated questions: each with its answer and the reason why it is dropped, and the files that they are written to.
+"""Generated questions, each with its answer and the reason why it is dropped, and their output files.
 
-Pairs of question and sentence (.jsonl), or SQuAD with the answer's characters (.json).
+The files are pairs of question and sentence (.jsonl), or SQuAD with the answer's offset (.json).
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from oreqa.text.answers import normalize_answer
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A question about the answer that stands at character ``start`` of passage number ``passage``.
+    """A question about the answer at character ``start`` of passage number ``passage``.
 
-    ``probability`` is the classifier's, where there is one; ``dropped`` a key of ``filters.REASONS``, or None.
+    ``probability`` is the classifier's, if there is one; ``dropped`` is a key of ``filters.REASONS``, or None.
     """
 
     passage: int
@@ -38,12 +38,12 @@ class Draft:
     dropped: str | None = None
 
     def row(self) -> dict[str, Any]:
-        """Its fields that are set, for a file; the passage's number left out."""
+        """Return the fields that are set, as a row of a file, without the passage's number."""
         return {name: value for name, value in asdict(self).items() if value is not None and name != "passage"}
 
 
 def drop_repeated(drafts: Iterable[Draft]) -> list[Draft]:
-    """Drop a question that was kept before with the same words, of whatever passage: only one answer can be meant."""
+    """Drop a question with the words of one already kept, about any passage: only one answer can be meant."""
     seen: set[str] = set()
     kept = []
     for draft in drafts:
@@ -56,32 +56,31 @@ def drop_repeated(drafts: Iterable[Draft]) -> list[Draft]:
 
 
 def check_out(out: Path) -> Path:
-    """Return the path. Raises InputError if its name says neither pairs nor SQuAD, or if it cannot be written.
+    """Return the path. Raises InputError if its extension means neither pairs nor SQuAD, or if it cannot be written.
 
-    What exists is not overwritten, since people edit it.
+    Existing files are not overwritten, as people edit them.
     """
     if out.suffix not in (".jsonl", ".json"):
         raise InputError(f"{out}: name a file ending in .jsonl for pairs, or in .json for the SQuAD format")
     if out.exists():
-        drop_unfinished(out)  # of a run that was killed when all but this was done
+        drop_unfinished(out)  # of a run killed just before this
         raise InputError(f"{out}: it exists already; name another file, or delete this one to generate anew")
     need_writable(out, str(out))
     return out
 
 
 def answer_sentence(passage: Passage, draft: Draft) -> Candidate:
-    """The sentence in which the answer begins; the whole passage if it has no sentences."""
+    """Return the sentence in which the answer begins; the whole passage if it has no sentences."""
     if passage.sentences:
         return sentence_candidate(passage, passage.sentences[sentence_at(passage, draft.start)])
     return Candidate(passage.text, passage.text, passage_head(passage.title, passage.heading))
 
 
 def write_questions(out: Path, passages: Sequence[Passage], drafts: Sequence[Draft]) -> None:
-    """Write questions, in the order of their passages, in the format that the path's ending names.
+    """Write questions, in the order of their passages, in the format of the path's extension.
 
-    A pair is silver, since no person wrote it; its weight is the classifier's probability, or 1. It also has the answer's
-    ``span`` with its first character in the context, ``span_start``, and the question's ``style``, which training passes
-    over.
+    A pair is silver, as no person wrote it; its weight is the classifier's probability, or 1. It also has the answer's
+    ``span`` with its offset in the context, ``span_start``, and the question's ``style``, which training ignores.
     """
     if out.suffix == ".jsonl":
         write_jsonl(out, (_pair(passages[draft.passage], draft) for draft in drafts))
@@ -101,5 +100,5 @@ def _pair(passage: Passage, draft: Draft) -> dict[str, object]:
 
 
 def _identifier(passage: Passage, draft: Draft) -> str:
-    """A question's id: the same for the same question about the same text."""
+    """Return a question's id: the same for the same question about the same text."""
     return hashlib.sha256(f"{passage.text}\0{draft.start}\0{draft.question}".encode()).hexdigest()[:16]

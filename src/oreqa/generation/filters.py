@@ -1,4 +1,4 @@
-"""Filters of generated questions: their wording (ProQA), the round trip, and the classifier's probability."""
+"""Filters of generated questions: wording (ProQA), round trip, and the classifier's probability."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from oreqa.text.answers import f1_score, normalize_answer
 from oreqa.text.stop_words import STOP_WORDS
 
 MIN_QUESTION_WORDS = 3
-"""A question of fewer words asks for nothing in particular."""
+"""Shorter questions, in words, ask for nothing in particular."""
 
 _EMPTY_WORDS = STOP_WORDS | {
     "example",
@@ -32,10 +32,10 @@ _EMPTY_WORDS = STOP_WORDS | {
     "thing",
     "type",
 }
-"""Words of which a question cannot consist alone, as "What is the name of it?"."""
+"""Words that cannot form a question by themselves, as in "What is the name of it?"."""
 
 ROUND_TRIP_PASSAGES = 5
-"""Passages that are retrieved and read for a question."""
+"""Passages retrieved and read for a question."""
 
 REASONS: Mapping[str, str] = {
     "vague": "the question asks for nothing in particular",
@@ -48,19 +48,19 @@ REASONS: Mapping[str, str] = {
 
 
 def text_reason(question: str, answer: str) -> str | None:
-    """Why a question is dropped for its wording alone; None if it is kept."""
+    """Return why a question is dropped for its wording alone; None if it is kept."""
     words = normalize_answer(question)
     if len(words.split()) < MIN_QUESTION_WORDS or _EMPTY_WORDS.issuperset(words.split()):
         return "vague"
-    # Whole words: "an" does not stand in "Japan". An answer that normalisation empties ("the") stands in every question.
+    # Whole words: "an" is not in "Japan". An answer that normalisation empties ("the") is in every question.
     return "answer_inside" if f" {normalize_answer(answer)} " in f" {words} " else None
 
 
 def round_trip_f1(index: Index, reader: Reader, questions: Sequence[str], answers: Sequence[str]) -> list[float]:
-    """F1 of the reader's best answer to each question against the answer that it was made from (Alberti et al. 2019).
+    """Return F1 of the reader's best answer to each question against the original answer (Alberti et al. 2019).
 
-    The reader reads the ROUND_TRIP_PASSAGES best passages that the index retrieves for the question, so that a question
-    that does not lead back to its passage fails too.
+    The reader reads the ROUND_TRIP_PASSAGES best passages that the index retrieves for the question, so that a question that
+    does not lead back to its passage fails, too.
     """
     if not questions:
         return []
@@ -72,10 +72,11 @@ def round_trip_f1(index: Index, reader: Reader, questions: Sequence[str], answer
 
 
 class Filters:
-    """All filters of a question by itself; those without a model are passed over, and without a reader so is the index.
+    """All filters of individual questions; those without a model are skipped, and without a reader, so is the index.
 
-    A question stays if the ``reader`` finds its answer with an F1 of at least ``min_f1`` (``round_trip_f1``), and the
-    ``classifier`` gives the answer's sentence at least ``min_probability``. ``fingerprint`` names the models and limits.
+    A question is kept if the ``reader`` finds its answer with an F1 of at least ``min_f1`` (``round_trip_f1``), and the
+    ``classifier`` gives the answer's sentence at least ``min_probability``. ``fingerprint`` identifies the models and
+    limits.
     """
 
     def __init__(
@@ -93,7 +94,7 @@ class Filters:
         self.fingerprint = json.dumps([model and [model.fingerprint, limit] for model, limit in judges])
 
     def __call__(self, drafts: Sequence[Draft], passages: Sequence[Passage]) -> list[Draft]:
-        """The drafts in their order, each with the first reason to drop it, or with none."""
+        """Return the drafts in order, each with the first reason to drop it, or none."""
         checked = [replace(draft, dropped=text_reason(draft.question, draft.answer)) for draft in drafts]
         if self._reader is not None:
             assert self._index is not None

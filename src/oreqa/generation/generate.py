@@ -1,4 +1,4 @@
-"""Questions from documents: answer candidates, a question for each, filters, and the files that training reads."""
+"""Generates questions from documents: answer candidates, a question for each, filters, and files for training."""
 
 from __future__ import annotations
 
@@ -33,23 +33,24 @@ from oreqa.progress import Progress, no_progress, show
 from oreqa.provenance import fingerprint
 
 BLOCK = 8
-"""Passages that are worked on and saved together: a few seconds' work, and as fast as larger blocks."""
+"""Passages processed and saved together: a few seconds' work, and as fast as larger blocks."""
 
 SPARE = 4
-"""How many times as many answer candidates are looked at as are asked about: those outside of prose are passed over."""
+"""How many answer candidates are considered per question asked, as those outside of prose are skipped."""
 
 EXAMPLES = 3
-"""Questions that a report shows."""
+"""Questions shown in a report."""
 
 
 @dataclass(frozen=True, slots=True)
 class GenerationReport:
     """A run that wrote to ``out`` the ``questions`` it kept, of one asked about each of ``candidates`` in ``passages``.
 
-    No file is written if none is kept. ``asked_passages`` have a question. ``dropped`` counts the others by reason
-    (``filters.REASONS``), ``passed_over`` the passages that are too short to ask about or hold no prose. ``seconds`` are
-    those of the last run, if it resumed another, and ``passages_per_second`` and ``candidates_per_second`` the rates of
-    what it did itself, its models loaded. ``examples`` are a few of the questions, each with its answer.
+    No file is written if none is kept. ``asked_passages`` counts passages with a question, ``dropped`` the other
+    questions by reason (``filters.REASONS``), ``passed_over`` the passages that are too short or have no prose.
+    ``seconds`` are those of the last run, if it resumed another one; ``passages_per_second`` and
+    ``candidates_per_second`` are the rates of its own work, with models loaded. ``examples`` are a few of the questions
+    with their answers.
     """
 
     out: Path
@@ -89,22 +90,22 @@ def generate_questions(
 ) -> GenerationReport:
     """Write questions about documents to ``out``, each with its answer, as pairs (.jsonl) or in the SQuAD format (.json).
 
-    The passages are those of an ``index``, or of ``data`` (a SQuAD or MRQA file, whose questions are not looked at, or a
-    BEIR folder), which is indexed in ``index`` by the encoder ``model``, or the default encoder. ``draw`` picks some of
-    them from all clusters of similar passages alike (``index.clusters``), or at random where nothing is indexed. In each
-    passage of at least ``MIN_WORDS`` words up to ``answers`` spans in sentences of prose are marked: those of the
-    ``extractor`` and of rules (``answer_candidates``), or spaCy's ``entities`` (the name of a pipeline), or those of rules
-    alone. The ``generator`` asks for each in one of the ``styles`` in turn, by default all that it learned, by ``decoding``.
+    The passages are those of an ``index``, or of ``data`` (a SQuAD or MRQA file, whose questions are ignored, or a BEIR
+    folder), which is indexed in ``index`` by the encoder ``model``, or the default encoder. ``draw`` picks some of them
+    evenly from all clusters of similar passages (``index.clusters``), or at random if nothing is indexed. In each
+    passage of at least ``MIN_WORDS`` words, up to ``answers`` spans in sentences of prose are marked: those of the
+    ``extractor`` and of rules (``answer_candidates``), or spaCy's ``entities`` (the name of a pipeline), or those of
+    rules alone. The ``generator`` asks about each in one of the ``styles`` in turn, by default all that it learned, by
+    ``decoding``.
 
-    Questions for nothing in particular, with their answer inside, or asked twice are dropped; and those for which the
-    ``reader`` does not find the answer again, with an F1 of at least ``round_trip``, among the passages retrieved for the
-    question; and those to whose sentence the ``classifier`` gives less than ``min_probability``. At 0 these two models are
-    not loaded.
+    Questions are dropped if they ask for nothing in particular, contain their answer, or are repeated; if the ``reader``
+    does not find the answer again, with an F1 of at least ``round_trip``, among the passages retrieved for the question;
+    or if the ``classifier`` gives its sentence less than ``min_probability``. At 0, these two models are not loaded.
 
-    An interrupted run resumes when it is started again. Several processes can share the work: each makes a ``part`` of it,
-    as ``3/8``, and writes no ``out`` yet; a run without one gathers what they have asked, and asks what is missing. The file
-    is that of a single run. Raises InputError for an ``out`` that exists, for arguments that do
-    not fit together and for data that cannot be read, ModelError for a model that cannot be loaded.
+    An interrupted run resumes when it is started again. Several processes can share the work: each makes a ``part`` of
+    it, e.g. ``3/8``, without writing ``out``; a run without one collects their questions and asks the missing ones. The
+    file equals that of a single run. Raises InputError for an existing ``out``, for conflicting arguments and for data
+    that cannot be read, ModelError for a model that cannot be loaded.
     """
     out = check_out(as_path(out, "out"))
     begin, answers = perf_counter(), count(answers, "the number of answers")
@@ -168,8 +169,8 @@ def generate_questions(
 
 
 def _finish(out: Path, passages: Sequence[Passage], kept: Sequence[Draft]) -> None:
-    """Write the questions, and remove what unfinished runs have left of them."""
-    if kept:  # an empty file would only be in the way of the next run
+    """Write the questions, and remove leftovers of unfinished runs."""
+    if kept:  # an empty file would only block the next run
         write_questions(out, passages, kept)
     drop_unfinished(out)
 
@@ -193,7 +194,7 @@ def _check_used(
 
 @dataclass(slots=True)
 class _Asker:
-    """Asks about ``passages``, and counts those that it asked about itself and their candidates."""
+    """Asks about ``passages``, counting those it asked about itself and their candidates."""
 
     passages: Sequence[Passage]
     generator: QuestionGenerator
@@ -207,7 +208,7 @@ class _Asker:
     asked_candidates: int = 0
 
     def rows(self, first: int, last: int) -> list[dict[str, Any]]:
-        """The drafts of the passages ``first:last``, a row of the unfinished file each."""
+        """Return the drafts of the passages ``first:last`` as rows of the unfinished file."""
         drafts = self._mark(first, last)
         rows: list[list[dict[str, Any]]] = [[] for _ in range(first, last)]
         for draft in self.filters(self._ask(drafts), self.passages):
@@ -217,7 +218,7 @@ class _Asker:
         return [{"questions": of_passage} for of_passage in rows]
 
     def _mark(self, first: int, last: int) -> list[Draft]:
-        """Drafts without questions."""
+        """Return drafts without questions."""
         passages = self.passages[first:last]
         texts = [(passage_head(passage.title, passage.heading), passage.text) for passage in passages]
         candidates = answer_candidates(
@@ -233,7 +234,7 @@ class _Asker:
         return drafts
 
     def _ask(self, drafts: Sequence[Draft]) -> list[Draft]:
-        """The drafts with their questions."""
+        """Return the drafts with their questions."""
         answers = []
         for draft in drafts:
             passage = self.passages[draft.passage]
@@ -245,7 +246,7 @@ class _Asker:
 
 
 def _draw(source: PassageSource, passages: Sequence[Passage], draw: int, seed: int) -> list[Passage]:
-    """So many of the ``passages`` of a source: across clusters of similar ones, or if it has no vectors at random."""
+    """Return ``draw`` of a source's ``passages``: across clusters of similar ones, or at random if it has no vectors."""
     if source.index is None:
         return [passages[i] for i in sorted(random.Random(seed).sample(range(len(passages)), draw))]
     kept = {id(passage) for passage in passages}
@@ -255,7 +256,7 @@ def _draw(source: PassageSource, passages: Sequence[Passage], draw: int, seed: i
 
 
 def _styles(styles: str | Iterable[str] | None, generator: QuestionGenerator) -> list[str]:
-    """The styles to ask in. Raises InputError, with those that the generator learned, for another."""
+    """Return the styles to ask in. Raises InputError, listing those that the generator learned, for others."""
     if styles is None:
         return list(generator.styles)
     names = text_list(styles, "styles")

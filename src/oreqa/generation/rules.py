@@ -1,6 +1,6 @@
-"""Spans that people may ask about, found by rule: dates, numbers, names, quoted titles, and runs of content words.
+"""Spans likely to be asked about, found by rules: dates, numbers, names, quoted titles, and runs of content words.
 
-The patterns are for English. Each takes linear time: what repeats without limit never has to be given back.
+The patterns are for English. Each takes linear time: unlimited repetitions never backtrack.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ _SHARES = {
     "phrase": (2, 2.8, 2.4, 1),
 }
 """How many of 100 spans of a kind were asked about, for spans of one, two, three and more words: measured on the training
-articles of the SQuAD files that the shipped models learned from."""
+articles of the SQuAD files that the shipped models were trained on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class RuleSpan:
 
 
 def rule_spans(text: str) -> list[RuleSpan]:
-    """The spans of a text that a rule finds, likeliest first; equally likely ones stand in their order. They may overlap."""
+    """Return the spans of a text found by rules, likeliest first, ties in text order. They may overlap."""
     kinds = (("quoted", _quoted), ("date", _dates), ("number", _numbers), ("quantity", _quantities), ("name", _names))
     spans = []
     for kind, find in (*kinds, ("phrase", _phrases)):
@@ -125,7 +125,7 @@ def _dates(text: str) -> Iterator[Range]:
 
 
 def _numbers(text: str) -> Iterator[Range]:
-    """Numbers that are no part of a date."""
+    """Yield numbers that are not part of a date."""
     in_date = bytearray(len(text))
     for start, end in _dates(text):
         in_date[start:end] = b"\1" * (end - start)
@@ -140,9 +140,9 @@ def _quantities(text: str) -> Iterator[Range]:
 
 
 def _names(text: str) -> Iterator[Range]:
-    """Capitalised runs; at the beginning of a sentence, from the first word on that is no function word.
+    """Yield capitalised runs; at the beginning of a sentence, from the first word on that is no function word.
 
-    The first word of a sentence alone is a name unless the text also writes it in lower case.
+    A single first word of a sentence is a name unless the text also has it in lower case.
     """
     lower = {match.group() for match in _WORD.finditer(text) if match.group()[0].islower()}
     for match in _NAME.finditer(text):
@@ -163,9 +163,9 @@ def _begins_sentence(text: str, start: int) -> bool:
 
 
 def _phrases(text: str) -> Iterator[Range]:
-    """Runs of up to four content words in lower case, which may be noun phrases.
+    """Yield runs of up to four lower-case content words, which may be noun phrases.
 
-    Runs that end like a verb or an adverb are left out, and so are single words with neither a determiner nor a preposition
+    Runs that end like a verb or an adverb are dropped, and so are single words with neither a determiner nor a preposition
     before them: half as many of them are asked about.
     """
     run: list[regex.Match[str]] = []

@@ -1,4 +1,4 @@
-"""The passages that questions are made from: an index's, or those of a data file."""
+"""The passages that questions are made from: those of an index or of a data file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from oreqa.progress import Progress
 
 @dataclass(frozen=True, slots=True)
 class PassageSource:
-    """Passages to ask about, a ``fingerprint`` of their content, and the ``index`` that searches them, if one is needed."""
+    """Passages to ask about, a ``fingerprint`` of their content, and the ``index`` that searches them, if needed."""
 
     passages: list[Passage]
     fingerprint: str
@@ -41,8 +41,8 @@ def open_source(
 ) -> Iterator[PassageSource]:
     """Open the ``index``, or index the ``data`` there, by default next to ``out``.
 
-    The paragraphs of a file that are not to be ``searched`` are only read; documents of a BEIR folder are split by indexing
-    them. Raises InputError if neither is named, and for an ``index`` or a ``model`` that would be ignored.
+    The paragraphs of a file that are not to be ``searched`` are only read; documents of a BEIR folder are indexed in order
+    to split them. Raises InputError if neither is named, and for an ``index`` or a ``model`` that would be ignored.
     """
     if index is None and data is None:
         raise InputError("name an index or data to make questions from")

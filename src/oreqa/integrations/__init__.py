@@ -1,3 +1,3 @@
-"""oreqa where people already work: components of other frameworks, a module for each."""
+"""Components for other frameworks, one module per framework."""
 
 __all__ = ["haystack", "langchain", "llama_index"]

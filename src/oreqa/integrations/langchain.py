@@ -20,11 +20,11 @@ except ModuleNotFoundError as error:
 
 
 class OreqaRetriever(BaseRetriever):  # type: ignore[misc]  # checked without LangChain
-    """The ``k`` best passages of an index, as a folder or opened, for ``invoke``, ``ainvoke`` and chains.
+    """The ``k`` best passages of an index, given as a folder or opened, for ``invoke``, ``ainvoke`` and chains.
 
-    ``where`` maps fields of the documents to the values that they must have. ``invoke(question, k=3, where=...)`` changes
-    them for one question. A Document's metadata is that of ``hit_metadata``, its ``score``, and its key as ``source``.
-    Raises InputError for wrong values, IndexStateError from a search if there is no index.
+    ``where`` maps document fields to the values that they must have. ``invoke(question, k=3, where=...)`` overrides both
+    for one question. A Document's metadata is that of ``hit_metadata``, its ``score``, and its key as ``source``. Raises
+    InputError for invalid values, IndexStateError from a search if there is no index.
 
     Examples:
         >>> retriever = OreqaRetriever(index="kb", k=3)
@@ -59,7 +59,7 @@ class OreqaRetriever(BaseRetriever):  # type: ignore[misc]  # checked without La
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **changes: Any
     ) -> list[Document]:
-        """In a thread, so that the loop goes on."""
+        """Search in a thread, so that the event loop continues."""
         return await asyncio.to_thread(self._get_relevant_documents, query, run_manager=run_manager.get_sync(), **changes)
 
 

@@ -21,9 +21,9 @@ except ModuleNotFoundError as error:
 class OreqaRetriever(BaseRetriever):  # type: ignore[misc]  # checked without LlamaIndex
     """The ``similarity_top_k`` best passages of an index, as a folder or opened, for ``retrieve``, ``aretrieve``, engines.
 
-    ``where`` maps fields of the documents to the values that they must have; further ``options`` are those of LlamaIndex's
+    ``where`` maps document fields to the values that they must have; other ``options`` are those of LlamaIndex's
     BaseRetriever. A node's ``start_char_idx`` and ``end_char_idx`` are characters of its document's text, and the document
-    is its source. Raises InputError for wrong values, IndexStateError from a search if there is no index.
+    is its source. Raises InputError for invalid values, IndexStateError from a search if there is no index.
 
     Examples:
         >>> retriever = OreqaRetriever(index="kb", similarity_top_k=3)
@@ -49,18 +49,18 @@ class OreqaRetriever(BaseRetriever):  # type: ignore[misc]  # checked without Ll
         return [NodeWithScore(node=_node(hit), score=hit.score) for hit in hits]
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        """In a thread, so that the loop goes on."""
+        """Search in a thread, so that the event loop continues."""
         return await asyncio.to_thread(self._retrieve, query_bundle)
 
 
 def _node(hit: Hit) -> TextNode:
-    """A node's id stays the same as long as its passage stays where it is."""
+    """Return a node, whose id is stable as long as its passage stays in place."""
     passage = hit.passage
     return TextNode(
         id_=f"{passage.document_key}#{passage.start}-{passage.end}",
         text=passage.text,
         metadata=hit_metadata(hit),
-        # The model that answers is shown the passage and where it is from; its sentence stands in the passage already.
+        # The answering model sees the passage and its origin; the sentence is already in the passage.
         excluded_llm_metadata_keys=["sentence", "sentence_start", "sentence_end", "start", "end"],
         start_char_idx=passage.start,
         end_char_idx=passage.end,

@@ -1,4 +1,4 @@
-"""What the adapters of readers share: the probability that a passage answers."""
+"""Shared by the adapters of readers: the probability that a passage answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _CERTAIN = 700.0
 
 
 def answered_probability(spans: Sequence[Span]) -> float:
-    """The probability that the passage of these spans answers the question; 0 without spans."""
+    """Return the probability that the passage of these spans answers the question; 0 without spans."""
     if not spans:
         return 0.0
     return 1 / (1 + exp(-min(max(spans[0].scores["passage_logit"], -_CERTAIN), _CERTAIN)))

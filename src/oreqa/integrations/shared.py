@@ -1,4 +1,4 @@
-"""What the adapters share: an index that is opened when first used, what is said of a hit, and which extra is missing."""
+"""Shared by the adapters: an index opened on first use, the metadata of hits, and the error for a missing extra."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from oreqa.index.search import Index
 
 
 def missing_extra(error: ModuleNotFoundError, package: str, name: str, extra: str) -> InputError:
-    """The error for a framework's ``package`` that is not installed, with the line that mends it.
+    """Return the error for a framework's ``package`` that is not installed, with the command that installs it.
 
-    ``name`` is what an installer calls it. Another module that is missing is raised as it is.
+    ``name`` is the package's name for installers. If another module is missing, its error is raised unchanged.
     """
     if (error.name or "").partition(".")[0] != package:
         raise error
@@ -24,14 +24,14 @@ def missing_extra(error: ModuleNotFoundError, package: str, name: str, extra: st
 
 
 class SharedIndex:
-    """The index in a folder, opened when it is first searched, or one that is open. Threads share it."""
+    """The index in a folder, opened on the first search, or an opened one. Threads share it."""
 
     def __init__(self, index: str | Path | Index) -> None:
         self.folder = index.folder if isinstance(index, Index) else as_index_folder(index)
         self._index, self._lock = index if isinstance(index, Index) else None, threading.Lock()
 
     def open(self, mode: Mode) -> Index:
-        """The index, with its model loaded if ``mode`` needs one. Raises IndexStateError if there is none."""
+        """Return the index, with its model loaded if ``mode`` needs one. Raises IndexStateError if there is none."""
         with self._lock:
             if self._index is None:
                 self._index = Index.open(self.folder)
@@ -40,19 +40,19 @@ class SharedIndex:
             return self._index
 
     def passages(self, question: str, k: int, mode: Mode, where: Where) -> list[Hit]:
-        """The ``k`` best passages. Raises InputError as ``check_search`` does, and for an empty question."""
+        """Return the ``k`` best passages. Raises InputError like ``check_search``, and for an empty question."""
         return self.open(mode).search(question, k, mode=mode, unit="passage", where=where)
 
 
 def check_search(k: int, mode: str, where: Where, name: str = "the number of hits") -> None:
-    """Raise InputError for settings with which no search could succeed, before one is asked for."""
+    """Raise InputError for settings with which no search could succeed, before the first search."""
     count(k, name)
     choice(mode, MODES, "mode")
     conditions(where)
 
 
 def hit_metadata(hit: Hit) -> dict[str, Any]:
-    """The fields of a hit's document, and where the passage and its best sentence stand.
+    """Return the fields of a hit's document, and the location of the passage and its best sentence.
 
     ``start`` and ``end`` are characters of the document's text, ``page`` and ``line`` the sentence's; either may be None.
     """

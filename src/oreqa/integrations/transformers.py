@@ -1,6 +1,6 @@
-"""What takes the place of ``pipeline("question-answering")``, which transformers has no longer from version 5 on.
+"""A replacement for ``pipeline("question-answering")``, which transformers dropped in version 5.
 
-The arguments and the keys of answers are the same; transformers itself is not needed.
+Arguments and result keys are the same; transformers itself is not needed.
 
 >>> from oreqa.integrations.transformers import pipeline
 >>> qa = pipeline("question-answering")
@@ -31,10 +31,10 @@ QARow = dict[str, Any]
 def pipeline(
     task: str = "question-answering", model: str | Path | None = None, *, device: int | str | None = None, **settings: Any
 ) -> QuestionAnsweringPipeline:
-    """A pipeline for the one ``task`` that there is, with a reader's name or folder.
+    """Return a pipeline for the only supported ``task``, with a reader's name or folder.
 
-    ``device`` is None, -1 or "cpu", or 0 or "cuda". The ``settings`` are those of calls, which may change them. Raises
-    InputError for other tasks and wrong values, ModelError for a model that cannot be loaded.
+    ``device`` is None, -1 or "cpu", or 0 or "cuda". ``settings`` are defaults for those of calls. Raises InputError for
+    other tasks and invalid values, ModelError for a model that cannot be loaded.
     """
     if task != "question-answering":
         raise InputError(f"there is no pipeline {task!r} here: the task is question-answering")
@@ -44,7 +44,7 @@ def pipeline(
 
 
 class QuestionAnsweringPipeline:
-    """Calls answer one question, or several, each from its context."""
+    """Called with one question or several, it answers each from its context."""
 
     def __init__(self, reader: Reader, settings: Mapping[str, Any]) -> None:
         self.reader, self._defaults = reader, dict(settings)
@@ -56,16 +56,16 @@ class QuestionAnsweringPipeline:
         context: str | Sequence[str] | None = None,
         **settings: Any,
     ) -> QARow | list[Any]:
-        """The best answer of each ``question`` in its ``context``, or its ``top_k`` best, as transformers gives them.
+        """Return the best answer to each ``question`` in its ``context``, or the ``top_k`` best, like transformers.
 
-        Questions may be a list, contexts one text or a list as long; or ``examples`` are mappings of ``question`` and
-        ``context``, or a list of them. One example gives one result, several a list. A result is a row if it is one, or a
-        list of rows, best first. A row may be that of no answer, an empty text from 0 to 0: with
-        ``handle_impossible_answer``, or where a context has no word.
+        Questions may be a list, contexts one text or a list of equal length; or ``examples`` are mappings of
+        ``question`` and ``context``, or a list of them. One example returns one result, several a list. A result is a
+        single row or a list of rows, best first. A row may mean no answer, an empty text from 0 to 0: with
+        ``handle_impossible_answer``, or if a context has no word.
 
-        ``top_k`` is 1, ``max_question_len`` 64 tokens, if left out; ``max_answer_len``, ``max_seq_len`` and ``doc_stride``,
-        in tokens too, are the reader's. ``score`` is the probability of the text if the context has an answer, and with
-        ``handle_impossible_answer`` the probability of both. Raises InputError for wrong values.
+        ``top_k`` defaults to 1, ``max_question_len`` to 64 tokens; ``max_answer_len``, ``max_seq_len`` and
+        ``doc_stride``, also in tokens, to the reader's. ``score`` is the probability of the text if the context has an
+        answer, and with ``handle_impossible_answer`` the probability of both. Raises InputError for invalid values.
         """
         chosen = _settings(self._defaults, settings)
         pairs = _pairs(examples, question, context)
@@ -77,7 +77,7 @@ class QuestionAnsweringPipeline:
 
 
 _SPARE = 10
-"""Spans beyond twice ``top_k``: some become equal words."""
+"""Spans beyond twice ``top_k``, as some become equal words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def _settings(defaults: Mapping[str, Any], changes: Mapping[str, Any]) -> _Setti
 
 
 def _pairs(examples: Sequence[Any], question: object, context: object) -> list[tuple[str, str]]:
-    """The questions with their contexts. Raises InputError for anything else, and for empty ones."""
+    """Return the questions with their contexts. Raises InputError for anything else, and for empty ones."""
     if examples and (question is not None or context is not None):
         raise InputError("give examples, or question and context, not both")
     if len(examples) == 2 and all(isinstance(example, str) for example in examples):
@@ -135,7 +135,7 @@ def _pairs(examples: Sequence[Any], question: object, context: object) -> list[t
 
 
 def _limited(reader: Reader, chosen: _Settings) -> Reader:
-    """The reader with other lengths, of the same session."""
+    """Return the reader with other lengths, sharing its session."""
     folder = reader.folder
     longest = folder.max_tokens if chosen.max_seq_len is None else chosen.max_seq_len
     if longest > folder.max_tokens:
@@ -149,7 +149,7 @@ def _limited(reader: Reader, chosen: _Settings) -> Reader:
 
 
 def _cut(reader: Reader, question: str, tokens: int) -> str:
-    """A question of at most so many tokens."""
+    """Return a question truncated to ``tokens`` tokens."""
     offsets = reader.inputs.tokenize([question])[question].offsets
     return question if len(offsets) <= tokens else question[: int(offsets[tokens - 1, 1])]
 

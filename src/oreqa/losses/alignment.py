@@ -1,8 +1,8 @@
 """Geometry alignment: a dual encoder learns which questions and answers are neighbours from a cross-encoder.
 
-Wang et al. (2021, section 3.4). A batch holds ``N`` pairs of a question and its answer, each as vectors of width ``D`` by
-both encoders. From a question or an answer, the others of the batch are near or far: a probability distribution over the
-questions, and one over the answers. The dual encoder's four distributions are drawn to the cross-encoder's.
+Wang et al. (2021, section 3.4). A batch has ``N`` pairs of a question and its answer, each as vectors of width ``D`` from
+both encoders. The others of the batch are near or far from a question or an answer: a probability distribution over the
+questions, and one over the answers. The dual encoder's four distributions are trained towards the cross-encoder's.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ KernelKind = Literal["inner", "gaussian"]
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """How near two vectors are: ``scale`` times their inner product (Eq. 10), or times exp(-squared distance / width)
+    """The similarity of two vectors: ``scale`` times their inner product (Eq. 10), or times exp(-squared distance / width)
     (Eq. 9), whose ``width`` the paper calls 2σ². The scale is an inverse temperature; the paper has none (1).
 
-    Without a ``width`` it is the median of the squared distances between vectors of different pairs (the median heuristic).
+    Without a ``width``, it is the median of the squared distances between vectors of different pairs (the median heuristic).
     """
 
     kind: KernelKind
@@ -29,9 +29,12 @@ class Kernel:
     scale: float
 
     def __call__(self, rows: Tensor, columns: Tensor, blank: Tensor | None = None) -> Tensor:
-        """The kernel of ``rows`` and ``columns`` ``[N, D]`` of the same pairs: ``[N, N]`` float32, under autocast, too.
+        """Return the kernel of ``rows`` and ``columns`` ``[N, D]`` of the same pairs:
 
-        Pairs that are ``blank`` (bool, ``[N]``) count for no median."""
+        ``[N, N]`` float32, even under autocast.
+
+        Pairs that are ``blank`` (bool, ``[N]``) do not affect the median.
+        """
         with torch.autocast(rows.device.type, enabled=False):
             rows, columns = rows.float(), columns.float()
             values = rows @ columns.T
@@ -42,7 +45,7 @@ class Kernel:
 
 
 def _median_width(squares: Tensor, blank: Tensor | None) -> Tensor:
-    """The median of the squared distances ``[N, N]`` off the diagonal, above 0."""
+    """Return the median of the positive squared distances ``[N, N]`` off the diagonal."""
     apart = ~torch.eye(len(squares), dtype=torch.bool, device=squares.device)
     if blank is not None:
         apart &= ~(blank[:, None] | blank)
@@ -52,7 +55,10 @@ def _median_width(squares: Tensor, blank: Tensor | None) -> Tensor:
 
 @dataclass(frozen=True, slots=True)
 class RoleKernels:
-    """An encoder's kernels, a pair of roles each (Eq. 7 and 8). ``answer_question`` is that of p(answer | question)."""
+    """An encoder's kernels, one for each pair of roles (Eq. 7 and 8).
+
+    ``answer_question`` is that of p(answer | question).
+    """
 
     answer_question: Kernel
     question_answer: Kernel
@@ -61,19 +67,19 @@ class RoleKernels:
 
     @classmethod
     def alike(cls, kernel: Kernel) -> RoleKernels:
-        """The same kernel for all pairs of roles."""
+        """Return the same kernel for all pairs of roles."""
         return cls(kernel, kernel, kernel, kernel)
 
 
 @dataclass(frozen=True, slots=True)
 class PairVectors:
-    """Vectors ``[N, D]`` of the questions and of the answers of a batch, by one encoder."""
+    """Vectors ``[N, D]`` of the questions and answers of a batch, from one encoder."""
 
     questions: Tensor
     answers: Tensor
 
     def detached(self) -> PairVectors:
-        """The same, through which nothing is learned."""
+        """Return the same vectors without gradients."""
         return PairVectors(self.questions.detach(), self.answers.detach())
 
 
@@ -87,7 +93,7 @@ class AlignmentWeights:
     answer_answer: float
 
     def times(self, share: float) -> AlignmentWeights:
-        """A share of each weight."""
+        """Return a share of each weight."""
         return AlignmentWeights(
             share * self.answer_question,
             share * self.question_answer,
@@ -109,14 +115,14 @@ def alignment_loss(
 ) -> Tensor:
     """``sum of α KL(p_cross || p_dual)`` over the four pairs of roles, each averaged over the batch (Eq. 6 to 12).
 
-    p(b | a) is the softmax over the batch of the kernel of ``a`` with every ``b``; ``a`` itself is among them, as printed.
-    Use when a cross-encoder can teach the dual encoder in training. Rivals: soft labels of a trained classifier
+    p(b | a) is the softmax over the batch of the kernel of ``a`` with every ``b``, including ``a`` itself, as printed. Use
+    when a cross-encoder can teach the dual encoder in training. Alternatives: soft labels of a trained classifier
     (``losses.retrieval``), and text decoders (``losses.variational``).
 
     Detach ``cross`` to keep the alignment from training it: the paper does not say.
 
     With several processes, ``anchors`` (``[B]``) are the numbers of this process's pairs, over which it averages with the
-    weights ``anchor_weights`` (``[B]``). Their neighbours are all pairs but those that are ``blank`` (bool, ``[N]``).
+    weights ``anchor_weights`` (``[B]``). Their neighbours are all pairs except ``blank`` ones (bool, ``[N]``).
     """
     loss = dual.questions.new_zeros((), dtype=torch.float32)
 

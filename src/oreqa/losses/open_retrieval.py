@@ -1,12 +1,12 @@
-"""Objectives of fine-tuning a question encoder and a reader together, on what the encoder retrieves.
+"""Objectives for fine-tuning a question encoder and a reader together on what the encoder retrieves.
 
 They are those of ProQA (Xiong et al. 2021, section 2.3 and Table 4): its reader's loss with shared normalisation is
-``losses.reading.span_loss``, and here are the others. The early loss and the joint likelihood come from open retrieval
+``losses.reading.span_loss``; the others are here. The early loss and the joint likelihood come from open retrieval
 question answering (Lee et al. 2019).
 
-A batch holds ``G`` questions. Each has up to ``C`` passages that the question encoder retrieved, of which up to ``P`` are
-read, of up to ``T`` tokens. ``spans`` (``[G, P, S, 2]``) are the first and last tokens of every occurrence of an answer, -1
-where there are fewer than ``S``. A question that no passage answers counts nothing, and a batch of such questions gives 0.
+A batch has ``G`` questions. Each has up to ``C`` passages retrieved by the question encoder, of which up to ``P`` are
+read, of up to ``T`` tokens. ``spans`` (``[G, P, S, 2]``) are the first and last tokens of every occurrence of an answer,
+padded with -1. Questions that no passage answers are ignored; a batch of such questions gives 0.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ class OpenQAScores:
     retrieval: Tensor
     """Inner products, ``[G, C]``, times the recipe's scale."""
     holds: Tensor
-    """Bool, ``[G, C]``: passages that hold an answer."""
+    """Bool, ``[G, C]``: passages that contain an answer."""
     start: Tensor
     end: Tensor
     """Logits of an answer's first and last token, ``[G, P, T]``."""
     selection: Tensor
-    """Logits of a window's holding an answer, ``[G, P]``."""
+    """Logits of a window's containing an answer, ``[G, P]``."""
     tokens: Tensor
-    """Bool, ``[G, P, T]``: tokens that an answer may hold."""
+    """Bool, ``[G, P, T]``: tokens that an answer may include."""
     spans: Tensor
-    """``[G, P, S, 2]``: first and last tokens of the answers, -1 where there are fewer than ``S``."""
+    """``[G, P, S, 2]``: first and last tokens of the answers, padded with -1."""
     present: Tensor
     """Bool, ``[G, P]``: real windows."""
     ranks: Tensor
-    """``[G, P]``: the place of each window's passage among the retrieved ones."""
+    """``[G, P]``: the rank of each window's passage among the retrieved ones."""
 
 
 def early_loss(scores: Tensor, present: Tensor, holds: Tensor) -> Tensor:
-    """``-log sum p(passage)`` over the retrieved passages that hold an answer, averaged over questions.
+    """``-log sum p(passage)`` over the retrieved passages that contain an answer, averaged over questions.
 
     ``scores`` are inner products ``[G, C]``, whose softmax over all retrieved passages is p, or the reader's logits of the
-    passages that it reads, whose head then re-ranks them; ``present`` (bool) marks real
-    passages, ``holds`` (bool) those with an answer.
+    passages it reads, if its head re-ranks them; ``present`` (bool) marks real passages, ``holds`` (bool) those with an
+    answer.
     """
     return selection_loss(scores.float(), present, holds, null=False)
 
@@ -56,11 +56,11 @@ def early_loss(scores: Tensor, present: Tensor, holds: Tensor) -> Tensor:
 def joint_loss(start: Tensor, end: Tensor, tokens: Tensor, spans: Tensor, passages: Tensor, shared: bool) -> Tensor:
     """``-log sum p(passage) p(span | passage)`` over all spans of the answer, averaged over questions.
 
-    The passage is a latent variable: ``passages`` are log-probabilities ``[G, P]`` of those that are read, by a softmax over
-    all that were retrieved, so that they need not sum to 1; their gradient reaches the question encoder. The reader's
-    arguments are those of ``span_loss``. With ``shared`` a span's probability is normalised over all passages that are read,
-    as in the second row of the paper's Table 4, else inside its own passage, as in the fourth; with log-probabilities of 0
-    that is the fifth row, which leaves the passages' probabilities out.
+    The passage is a latent variable: ``passages`` are log-probabilities ``[G, P]`` of those read, from a softmax over
+    all retrieved ones, so that they need not sum to 1; their gradient reaches the question encoder. The reader's
+    arguments are those of ``span_loss``. With ``shared``, a span's probability is normalised over all passages read, as
+    in the second row of the paper's Table 4, else inside its own passage, as in the fourth; with log-probabilities of 0,
+    this is the fifth row, without the passages' probabilities.
     """
     likelihood = (passages.float() + span_log_likelihoods(start, end, tokens, spans, shared)).logsumexp(-1)
     answered = (spans[..., 0] >= 0).any(-1).any(-1)
@@ -68,9 +68,9 @@ def joint_loss(start: Tensor, end: Tensor, tokens: Tensor, spans: Tensor, passag
 
 
 def shared(batch: OpenQAScores, skip_unread: bool) -> Tensor:
-    """The early loss and spans normalised over all passages that are read, the best of the paper's Table 4.
+    """The early loss and spans normalised over all passages read, the best of the paper's Table 4.
 
-    Use when in doubt. Rivals: the other four rows of the table, below.
+    Use it when in doubt. Alternatives: the other four rows of the table, below.
     """
     return _early(batch, skip_unread) + _shared_spans(batch)
 
@@ -78,15 +78,15 @@ def shared(batch: OpenQAScores, skip_unread: bool) -> Tensor:
 def shared_joint(batch: OpenQAScores, skip_unread: bool) -> Tensor:
     """``shared`` with each span times its passage's probability.
 
-    Use when the reader is to teach the question encoder, too. Rival: ``shared``, whose early loss alone does.
+    Use it to let the reader teach the question encoder, too. Alternative: ``shared``, where only the early loss does.
     """
     return _early(batch, skip_unread) + _joint(batch, is_shared=True)
 
 
 def shared_rerank(batch: OpenQAScores, skip_unread: bool) -> Tensor:
-    """``shared`` and the likelihood of the passages that hold an answer by the reader's selection head.
+    """``shared`` plus the likelihood, by the reader's selection head, of the passages that contain an answer.
 
-    Use when the reader is to re-rank passages. Rival: ``shared``, where the retriever's scores rank them.
+    Use it to let the reader re-rank passages. Alternative: ``shared``, where the retriever's scores rank them.
     """
     holds = (batch.spans[..., 0] >= 0).any(-1)
     return _early(batch, skip_unread) + _shared_spans(batch) + early_loss(batch.selection, batch.present, holds)
@@ -95,7 +95,7 @@ def shared_rerank(batch: OpenQAScores, skip_unread: bool) -> Tensor:
 def joint(batch: OpenQAScores, skip_unread: bool) -> Tensor:
     """Spans normalised inside each passage, times the passage's probability.
 
-    Use to compare with ORQA (Lee et al. 2019). Rival: ``shared_joint``.
+    Use it to compare with ORQA (Lee et al. 2019). Alternative: ``shared_joint``.
     """
     return _early(batch, skip_unread) + _joint(batch, is_shared=False)
 
@@ -103,7 +103,7 @@ def joint(batch: OpenQAScores, skip_unread: bool) -> Tensor:
 def separate(batch: OpenQAScores, skip_unread: bool) -> Tensor:
     """Spans normalised inside each passage, summed over passages as in the released code; DPR takes the mean.
 
-    Use to see what shared normalisation adds. Rival: ``shared``.
+    Use it to measure the effect of shared normalisation. Alternative: ``shared``.
     """
     spans = joint_loss(batch.start, batch.end, batch.tokens, batch.spans, torch.zeros_like(batch.selection), shared=False)
     return _early(batch, skip_unread) + spans

@@ -1,11 +1,11 @@
 """Objectives of the extractive reader.
 
-Passage selection and marginal span likelihood are those of Dense Passage Retrieval (Karpukhin et al. 2020, section 6.1),
-on which RECONSIDER (Iyer et al. 2021, section 4) builds; shared normalisation is that of Clark & Gardner (2018), used by
-ProQA (Xiong et al. 2021, section 2.3).
+Passage selection and marginal span likelihood come from Dense Passage Retrieval (Karpukhin et al. 2020, section 6.1),
+on which RECONSIDER (Iyer et al. 2021, section 4) builds; shared normalisation comes from Clark & Gardner (2018), and is
+used by ProQA (Xiong et al. 2021, section 2.3).
 
-A batch holds ``G`` questions with up to ``P`` passages of up to ``T`` tokens. ``spans`` (``[G, P, S, 2]``) are the first
-and last tokens of every occurrence of an answer, -1 where there are fewer than ``S``.
+A batch has ``G`` questions with up to ``P`` passages of up to ``T`` tokens. ``spans`` (``[G, P, S, 2]``) are the first
+and last tokens of every occurrence of an answer, padded with -1.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ class ReaderLogits:
     end: Tensor
     """Logits of an answer's first and last token, ``[G, P, T]``."""
     selection: Tensor
-    """Logits of a passage's holding an answer, ``[G, P]``."""
+    """Logits of a passage's containing an answer, ``[G, P]``."""
     tokens: Tensor
-    """Bool, ``[G, P, T]``: tokens that an answer may hold."""
+    """Bool, ``[G, P, T]``: tokens that an answer may include."""
     spans: Tensor
-    """``[G, P, S, 2]``: first and last tokens of the answers, -1 where there are fewer than ``S``."""
+    """``[G, P, S, 2]``: first and last tokens of the answers, padded with -1."""
     present: Tensor
     """Bool, ``[G, P]``: real passages."""
 
 
 def dpr(batch: ReaderLogits, null: bool) -> Tensor:
-    """``span_loss`` inside each passage plus ``selection_loss``, as DPR has them; ``null`` as in ``selection_loss``.
+    """``span_loss`` inside each passage plus ``selection_loss``, as in DPR; ``null`` is that of ``selection_loss``.
 
-    Use when passages are read apart and compared by their selection logits. Rival: ``shared_normalisation``.
+    Use it to read passages separately and compare them by selection logits. Alternative: ``shared_normalisation``.
     """
     return _span_and_selection(batch, null, shared=False)
 
 
 def shared_normalisation(batch: ReaderLogits, null: bool) -> Tensor:
-    """``span_loss`` over all passages of a question plus ``selection_loss``; ``null`` as in ``selection_loss``.
+    """``span_loss`` over all passages of a question plus ``selection_loss``; ``null`` is that of ``selection_loss``.
 
-    Use when spans of several passages are ranked by their own scores, as ProQA does. Rival: ``dpr``.
+    Use it to rank spans of several passages by their own scores, as ProQA does. Alternative: ``dpr``.
     """
     return _span_and_selection(batch, null, shared=True)
 
@@ -58,10 +58,10 @@ def _span_and_selection(batch: ReaderLogits, null: bool, shared: bool) -> Tensor
 def span_loss(start: Tensor, end: Tensor, tokens: Tensor, spans: Tensor, shared: bool) -> Tensor:
     """Negative marginal log-likelihood of the answer's spans: ``-log sum p_start(i) p_end(j)``, averaged over questions.
 
-    ``start`` and ``end`` are logits ``[G, P, T]``; ``tokens`` (bool, ``[G, P, T]``) marks the tokens that an answer may
-    hold. With ``shared`` the probabilities are taken over all passages of a question together and all matching spans are
-    summed; without, over each passage alone, and the losses of the passages that hold an answer are averaged. Questions
-    without a span count nothing; a batch without any gives 0.
+    ``start`` and ``end`` are logits ``[G, P, T]``; ``tokens`` (bool, ``[G, P, T]``) marks tokens that an answer may
+    include. With ``shared``, probabilities are normalised over all passages of a question and all matching spans are summed;
+    without, over each passage, and the losses of passages that contain an answer are averaged. Questions without a span are
+    ignored; a batch without any gives 0.
     """
     holds = (spans[..., 0] >= 0).any(-1)
     likelihood = span_log_likelihoods(start, end, tokens, spans, shared)
@@ -73,8 +73,10 @@ def span_loss(start: Tensor, end: Tensor, tokens: Tensor, spans: Tensor, shared:
 
 
 def span_log_likelihoods(start: Tensor, end: Tensor, tokens: Tensor, spans: Tensor, shared: bool) -> Tensor:
-    """``log sum p_start(i) p_end(j)`` over the answer's spans in each passage, ``[G, P]``; arguments as ``span_loss`` has
-    them. A passage without a span has a large negative number."""
+    """``log sum p_start(i) p_end(j)`` over the answer's spans in each passage, ``[G, P]``.
+
+    The arguments are those of ``span_loss``. A passage without a span gets a large negative number.
+    """
     annotated = spans[..., 0] >= 0
     inside = _log_softmax(start, tokens, shared).gather(-1, spans[..., 0].clamp(min=0))
     inside = inside + _log_softmax(end, tokens, shared).gather(-1, spans[..., 1].clamp(min=0))
@@ -83,12 +85,12 @@ def span_log_likelihoods(start: Tensor, end: Tensor, tokens: Tensor, spans: Tens
 
 
 def selection_loss(selection: Tensor, present: Tensor, holds: Tensor, null: bool) -> Tensor:
-    """Negative log-likelihood of choosing a passage that holds the answer, averaged over questions.
+    """Negative log-likelihood of choosing a passage that contains the answer, averaged over questions.
 
-    ``selection`` are logits ``[G, P]``, ``present`` (bool) marks real passages, ``holds`` those with an answer; several
-    of these are summed. With ``null`` there is one more choice, of logit 0: that no passage answers; it is the right one
-    for questions without an answer, so that a passage's logit becomes the log-odds of its answering. Without, such
-    questions count nothing.
+    ``selection`` are logits ``[G, P]``, ``present`` (bool) marks real passages, ``holds`` those with an answer, which are
+    summed. With ``null`` there is one more choice, with logit 0: that no passage answers. It is the right one for questions
+    without an answer, so that a passage's logit becomes the log-odds that it answers. Without ``null``, such questions are
+    ignored.
     """
     choices = selection.masked_fill(~present, _IMPOSSIBLE)
     right = selection.masked_fill(~holds, _IMPOSSIBLE)

@@ -1,4 +1,4 @@
-"""Objectives of the cross-encoder: pointwise, each candidate by itself, and listwise, the candidates of a question."""
+"""Objectives of the cross-encoder: pointwise, each candidate separately, and listwise, a question's candidates together."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class CrossEncoderScores:
     labels: Tensor
     """``[G, M]``: 1 for a positive, 0 for a negative."""
     weights: Tensor
-    """``[G, M]``: how much each candidate counts."""
+    """``[G, M]``: the weight of each candidate."""
     present: Tensor
     """Bool, ``[G, M]``: real candidates."""
 
@@ -24,8 +24,8 @@ class CrossEncoderScores:
 def listwise_softmax(scores: Tensor, present: Tensor, weights: Tensor) -> Tensor:
     """``-w log softmax(scores)[0]``, averaged over questions (RECONSIDER, Iyer et al. 2021, Eq. 2, where w is 1).
 
-    ``scores`` (``[G, M]``) are a question's positive, at 0, and its negatives; ``present`` (bool) says which of them are
-    real; ``weights`` are ``[G]``. Blanks that fill a short list take no part.
+    ``scores`` (``[G, M]``) are a question's positive, at 0, and its negatives; ``present`` (bool) marks real ones, not the
+    padding of short lists; ``weights`` are ``[G]``.
     """
     scores = scores.float().masked_fill(~present, -1e9)
     return (weights * (scores.logsumexp(-1) - scores[:, 0])).mean()
@@ -39,7 +39,7 @@ def weighted_cross_entropy(logits: Tensor, labels: Tensor, weights: Tensor) -> T
 def listwise(batch: CrossEncoderScores) -> Tensor:
     """``listwise_softmax`` of a batch.
 
-    Use when candidates of one question are ranked, as spans are. Rival: ``cross_entropy``, whose scores are probabilities.
+    Use it to rank candidates of one question, such as spans. Alternative: ``cross_entropy``, whose scores are probabilities.
     """
     return listwise_softmax(batch.scores, batch.present, batch.weights[:, 0])
 
@@ -47,7 +47,7 @@ def listwise(batch: CrossEncoderScores) -> Tensor:
 def cross_entropy(batch: CrossEncoderScores) -> Tensor:
     """``weighted_cross_entropy`` of a batch.
 
-    Use when a score is to be the probability of answering, across questions. Rival: ``listwise``.
+    Use it to make a score the probability of answering, across questions. Alternative: ``listwise``.
     """
     present = batch.present
     return weighted_cross_entropy(batch.scores[present], batch.labels[present], batch.weights[present])

@@ -1,7 +1,7 @@
 """Objectives of the dual encoder.
 
-The weighted in-batch softmax is that of cross-attention supervised data augmentation (Yang et al. 2021, section 4.4, whose
-printed formula leaves out the logarithm). A batch holds ``Q`` questions and ``C`` candidates as vectors of width ``D``.
+The weighted in-batch softmax comes from cross-attention supervised data augmentation (Yang et al. 2021, section 4.4, whose
+printed formula lacks the logarithm). A batch has ``Q`` questions and ``C`` candidates as vectors of width ``D``.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ SOFT_SHARE = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetrieverVectors:
-    """A batch of the dual encoder: ``Q`` questions and the ``C`` candidates of all of them, of all processes."""
+    """A batch of the dual encoder: ``Q`` questions and all ``C`` candidates, of all processes."""
 
     questions: Tensor
     """``[Q, D]``, unit vectors unless the recipe says otherwise."""
     candidates: Tensor
-    """``[C, D]``; with late chunking a sentence's vector plus a part of its passage's."""
+    """``[C, D]``; with late chunking, a sentence's vector plus a share of its passage's."""
     positives: Tensor
     """``[Q]``: the number of each question's positive candidate."""
     weights: Tensor
-    """``[Q]``: how much each question counts."""
+    """``[Q]``: the weight of each question."""
     answering: Tensor
-    """Bool, ``[Q, C]``: candidates that are known to answer the question, or are blank, and are no negatives of it."""
+    """Bool, ``[Q, C]``: candidates that are known to answer the question, or padding; they are no negatives of it."""
     scored: Tensor
-    """``[Q, L]``: numbers of candidates that a classifier scored for the question, -1 where there are fewer than ``L``."""
+    """``[Q, L]``: numbers of candidates that a classifier scored for the question, padded with -1."""
     teacher: Tensor
-    """``[Q, L]``: the classifier's logits of these."""
+    """``[Q, L]``: the classifier's logits of them."""
 
 
 def weighted_softmax(
@@ -41,7 +41,7 @@ def weighted_softmax(
     """``1/Q sum_i w_i (-log softmax_j(scale q_i . c_j))`` at each question's positive candidate.
 
     ``questions`` are ``[Q, D]``, ``candidates`` ``[C, D]``, ``positives`` ``[Q]`` the numbers of the right candidates,
-    ``weights`` ``[Q]``. Candidates that are ``answering`` a question too (bool, ``[Q, C]``) are no negatives of it.
+    ``weights`` ``[Q]``. Candidates also ``answering`` a question (bool, ``[Q, C]``) are no negatives of it.
     """
     scores = scale * (questions.float() @ candidates.float().T)
     positive_scores = scores.gather(1, positives[:, None])
@@ -54,9 +54,9 @@ def soft_label_loss(
 ) -> Tensor:
     """Cross-entropy between a classifier's distribution over some candidates of each question and the dual encoder's.
 
-    ``scored`` (``[Q, L]``) are numbers of candidates, -1 where there are fewer than ``L``; ``teacher`` (``[Q, L]``) the
-    classifier's logits of them. Questions with fewer than two scored candidates count nothing. The mean over questions,
-    weighted by ``weights``.
+    ``scored`` (``[Q, L]``) are numbers of candidates, padded with -1; ``teacher`` (``[Q, L]``) the classifier's logits of
+    them. Questions with fewer than two scored candidates are ignored. Returns the mean over questions, weighted by
+    ``weights``.
     """
     present = scored >= 0
     scores = scale * torch.einsum("qd,qld->ql", questions.float(), candidates.float()[scored.clamp(min=0)])
@@ -69,15 +69,16 @@ def soft_label_loss(
 def softmax(batch: RetrieverVectors, scale: float) -> Tensor:
     """``weighted_softmax`` of a batch, the loss ``softmax`` of recipes.
 
-    Use when each question has its answer. Rival: ``soft_labels``, where a classifier has graded further candidates.
+    Use it if each question has its answer. Alternative: ``soft_labels``, if a classifier has graded further candidates.
     """
     return weighted_softmax(batch.questions, batch.candidates, batch.positives, batch.weights, batch.answering, scale)
 
 
 def soft_labels(batch: RetrieverVectors, scale: float) -> Tensor:
-    """The mean of ``weighted_softmax`` and ``soft_label_loss``, where a batch has graded candidates.
+    """The mean of ``weighted_softmax`` and ``soft_label_loss``, if a batch has graded candidates.
 
-    Use when a classifier has scored several candidates of a question. Rival: ``softmax`` with silver pairs as positives.
+    Use it if a classifier has scored several candidates of a question. Alternative: ``softmax`` with silver pairs as
+    positives.
     """
     hard = softmax(batch, scale)
     if not batch.scored.shape[1]:

@@ -1,12 +1,12 @@
-"""Objectives of variational autoencoders of text beside a dual encoder: Dual-VAE and Cross-VAE.
+"""Objectives of variational text autoencoders beside a dual encoder: Dual-VAE and Cross-VAE.
 
 Dual-VAE (Shen et al. 2018, *Deconvolutional Latent-Variable Model for Text Sequence Matching*) generates each text from its
 own latent vector. Cross-VAE (Yu et al. 2020, *Crossing Variational Autoencoders for Answer Retrieval*) generates the
-question from the answer's latent vector and the answer from the question's. Both minimise, beside the loss of matching,
+question from the answer's latent vector and the answer from the question's. Besides the matching loss, both minimise
 
     alpha [- log p(question | z) - log p(answer | z')] + beta [KL(p(z_q | question) || N) + KL(p(z_a | answer) || N)]
 
-with N = N(0, I) and (z, z') = (z_q, z_a) in Dual-VAE, (z_a, z_q) in Cross-VAE. A batch holds ``B`` texts or pairs of texts.
+with N = N(0, I) and (z, z') = (z_q, z_a) in Dual-VAE, (z_a, z_q) in Cross-VAE. A batch has ``B`` texts or pairs of texts.
 Everything is computed in float32.
 """
 
@@ -28,8 +28,8 @@ def gaussian_kl(means: Tensor, log_variances: Tensor) -> Tensor:
 def token_nll(logits: Tensor, targets: Tensor) -> Tensor:
     """``-log softmax(logits_t)[target_t]`` of each token, in nats.
 
-    ``logits`` are ``[N, V]``, ``targets`` (``[N]``) token ids; returns ``[N]``. A text's is their sum, not their mean,
-    as in the variational bound (Bowman et al. 2016), where it stands beside a KL that is a sum over dimensions.
+    ``logits`` are ``[N, V]``, ``targets`` (``[N]``) token ids; returns ``[N]``. A text's loss is their sum, not their mean,
+    as in the variational bound (Bowman et al. 2016), where the KL is a sum over dimensions.
     """
     return nn.functional.cross_entropy(logits.float(), targets, reduction="none")
 
@@ -37,12 +37,12 @@ def token_nll(logits: Tensor, targets: Tensor) -> Tensor:
 def variational_loss(
     reconstruction: Tensor, kl: Tensor, weights: Tensor, reconstruction_weight: float, kl_weight: float
 ) -> Tensor:
-    """``1/B sum_i w_i (alpha R_i + beta K_i)``, to be added to the loss of matching.
+    """``1/B sum_i w_i (alpha R_i + beta K_i)``, to be added to the matching loss.
 
-    ``reconstruction`` (``[B]``) holds R, the sum of ``token_nll`` of both texts of a pair; ``kl`` (``[B]``) K, the sum of
-    ``gaussian_kl`` of its two latent vectors; ``weights`` (``[B]``) those of the pairs. alpha is ``reconstruction_weight``
-    and beta ``kl_weight``; alpha = beta = 1 is the negative variational bound.
+    ``reconstruction`` (``[B]``) is R, the sum of ``token_nll`` over both texts of a pair; ``kl`` (``[B]``) is K, the sum of
+    ``gaussian_kl`` over its two latent vectors; ``weights`` (``[B]``) are those of the pairs. alpha is
+    ``reconstruction_weight`` and beta ``kl_weight``; alpha = beta = 1 is the negative variational bound.
 
-    Use to compare with geometry alignment (``losses.alignment``), its rival.
+    Use it to compare with geometry alignment (``losses.alignment``), the alternative.
     """
     return (weights * (reconstruction_weight * reconstruction + kl_weight * kl)).mean()

@@ -1,7 +1,7 @@
 """Mined training data: negatives, silver pairs, a reader's predictions, passages found by answer match, and cloze pairs.
 
-Each function does what the command of its name does (``oreqa mine silver`` is ``mine_silver``). They are imported when they
-are asked for.
+Each function does what the command with its name does (``oreqa mine silver`` is ``mine_silver``). They are imported on
+first use.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from oreqa.index.search import Index
 from oreqa.progress import Advance, Progress, no_progress, show
 
 KEPT_SHARE = 0.1
-"""Share of the pairs whose passage keeps the sentence, so that words in common are learned, too."""
+"""Share of the pairs whose passage keeps the sentence, so that shared words are learned, too."""
 
 
 def mine_cloze(
@@ -32,10 +32,10 @@ def mine_cloze(
 ) -> int:
     """Write to ``out`` pairs of a sentence and its passage, to pretrain a retriever without questions.
 
-    The passages are those of ``data`` (a SQuAD or MRQA file or a BEIR folder) or of an ``index``. Of each, ``per_passage``
-    sentences are drawn by ``seed``, or as many as it has; the passage stands without its sentence, except for a share
-    ``kept``. Passages of a single sentence are left out. Returns the number of pairs. Raises InputError unless exactly one
-    of ``data`` and ``index`` is named, and for data that cannot be read or hold no passage of two sentences.
+    The passages are those of ``data`` (a SQuAD or MRQA file or a BEIR folder) or of an ``index``. Of each,
+    ``per_passage`` sentences are drawn by ``seed``, or as many as it has; the passage omits its sentence, except in a
+    share ``kept``. Passages of a single sentence are skipped. Returns the number of pairs. Raises InputError unless
+    exactly one of ``data`` and ``index`` is named, and for data that cannot be read or have no passage of two sentences.
     """
     if (data is None) == (index is None):
         raise InputError("name either data or an index to draw sentences from")
@@ -58,7 +58,7 @@ def mine_cloze(
 
 
 def cloze_pairs(passage: Passage, per_passage: int, kept: float, rng: random.Random) -> list[Pair]:
-    """Pairs of ``per_passage`` sentences of a passage, or as many as it has, with the passage; none of a single sentence."""
+    """Return pairs of up to ``per_passage`` sentences of a passage with the passage; none for a single sentence."""
     sentences = [sentence for sentence in passage.sentences if any(map(str.isalnum, sentence.text))]
     if len(sentences) < 2:
         return []

@@ -1,5 +1,5 @@
-"""Texts that look like answers and are not: sentences for the classifier (Yang et al. 2021, section 4.1), and passages that
-BM25 finds, for the reader."""
+"""Texts that look like answers but are not: sentences for the classifier (Yang et al. 2021, section 4.1), and passages
+retrieved by BM25 for the reader."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from oreqa.index.store import Settings
 from oreqa.progress import Advance, Progress, ignore, no_progress, show
 
 NEGATIVES_TOP_K = 10
-"""Negatives are drawn from so many of a retriever's best sentences."""
+"""Negatives are drawn from this many of a retriever's best sentences."""
 
 
 def mine_negatives(
@@ -46,9 +46,9 @@ def mine_negatives(
 ) -> list[Pair]:
     """Write to ``out`` every gold pair of a SQuAD or MRQA file, or a BEIR folder's ``split``, with up to three negatives.
 
-    Held-out articles are left out, or with ``held_out`` are all that is taken; ``draw`` questions are drawn by ``seed``. The
+    Held-out articles are excluded, or with ``held_out`` the only ones used; ``draw`` questions are drawn by ``seed``. The
     index of the data is kept in ``index``, else next to ``out``. Returns the pairs. Raises InputError for data that cannot
-    be read or hold no question with an answer, ModelError for a model that cannot be loaded.
+    be read or have no question with an answer, ModelError for a model that cannot be loaded.
     """
     data, out, seed = as_path(data, "data"), as_path(out, "out"), count(seed, "seed", 0)
     draw = None if draw is None else count(draw, "draw")
@@ -62,10 +62,11 @@ def mine_negatives(
 
 
 def draw_negatives(task: ReqaTask, index: Index, seed: int = 0, advance: Advance = ignore) -> list[Pair]:
-    """Every gold pair of a task with up to three negatives, drawn by ``seed``: one of BM25's ten best sentences, one of the
-    ten nearest vectors, and one of the gold's own passage (of its document, where the passage has no other).
+    """Return every gold pair of a task with up to three negatives, drawn by ``seed``.
 
-    ``index`` holds the task's passages. A sentence that is gold for the question, or reads like one that is, is never drawn.
+    They are one of BM25's ten best sentences, one of the ten nearest vectors, and one of the gold's own passage (of its
+    document, if the passage has no other). ``index`` has the task's passages. A sentence that is gold for the question, or
+    reads like one that is, is never drawn.
     """
     candidates = task_candidates(task)
     passages = [number for number, passage in enumerate(task.passages) for _ in passage.sentences]
@@ -92,9 +93,9 @@ def draw_negatives(task: ReqaTask, index: Index, seed: int = 0, advance: Advance
 
 
 def best_candidates(task: ReqaTask, index: Index, mode: Mode, depth: int) -> Iterator[NDArray[np.intp]]:
-    """For each question of a task the numbers of its ``depth`` best candidates, best first.
+    """Yield, for each question of a task, the numbers of its ``depth`` best candidates, best first.
 
-    Raises InputError if ``index`` does not hold the task's passages.
+    Raises InputError if ``index`` does not have the task's passages.
     """
     rows = sentence_rows(index, task.passages)
     for scores in index.score_all(task.questions, mode):
@@ -102,8 +103,10 @@ def best_candidates(task: ReqaTask, index: Index, mode: Mode, depth: int) -> Ite
 
 
 def bm25_passages(questions: Sequence[str], passages: Sequence[str], depth: int) -> Iterator[NDArray[np.intp]]:
-    """For each question the numbers of its ``depth`` best passages by BM25, best first and equal ones in their order;
-    passages without a word of the question are left out."""
+    """Yield, for each question, the numbers of its ``depth`` best passages by BM25, best first, ties in order.
+
+    Passages without a word of the question are omitted.
+    """
     vocabulary = Vocabulary()
     rows = [vocabulary.number(words(passage, LANGUAGE)) for passage in passages]
     lengths = np.array([len(row) for row in rows], np.int64)

@@ -33,7 +33,7 @@ from oreqa.provenance import fingerprint
 
 @dataclass(frozen=True, slots=True)
 class ReaderPredictions:
-    """A question with the passages that were read for it, ``(title, text)``, and the reader's best spans in them.
+    """A question with the passages read for it, ``(title, text)``, and the reader's best spans in them.
 
     ``right`` says which spans are an answer after normalisation, or match the question's pattern.
     """
@@ -61,15 +61,15 @@ def mine_predictions(
 ) -> int:
     """Read the best ``passages`` for the training questions of each file, and keep the ``k`` best spans of each question.
 
-    A file is one of SQuAD or MRQA, whose held-out articles are passed over and whose paragraphs BM25 searches, or a list of
-    questions with answers or patterns, for which ``index`` is searched by ``mode``, $OREQA_INDEX or .oreqa where none is
-    named; the paper's are the 100 best of a dense search. Spans
-    that lie inside one another are kept: the best answer's neighbours are what a re-ranker meets, too. ``draw`` questions
-    are drawn of each file by ``seed``, all if left out. The reader and the index may be loaded ones.
+    A file is either SQuAD or MRQA, whose held-out articles are skipped and whose paragraphs are searched by BM25, or a
+    question list with answers or patterns, for which ``index`` is searched by ``mode``; the default index is
+    $OREQA_INDEX or .oreqa. The paper uses the 100 best of a dense search. Nested spans are kept, as a re-ranker also
+    sees neighbours of the best answer. ``draw`` questions are drawn from each file by ``seed``, by default all. The
+    reader and the index may be loaded ones.
 
-    Rows are appended to ``out`` as they come, after those that it holds: an interrupted run resumes. Returns the number of
-    its rows. Raises InputError for numbers that make no sense, for data that cannot be read, and if the rows
-    of ``out`` were mined from other data, by another reader or with other settings.
+    Rows are appended to ``out`` as they come, so that an interrupted run resumes. Returns the number of its rows. Raises
+    InputError for invalid numbers, for data that cannot be read, and if the rows of ``out`` were mined from other data, by
+    another reader or with other settings.
     """
     choice(mode, MODES, "mode")
     files, out = as_paths(data), as_path(out, "out")
@@ -107,7 +107,7 @@ def mine_predictions(
 
 
 def _fingerprint(file: Path, reader: Reader, index: Index | None, passages: int, mode: Mode, k: int, device: str) -> str:
-    """A hash of all that decides the rows of a file's questions; ids are unique in a file only."""
+    """Return a hash of everything that determines the rows of a file's questions; ids are unique only within a file."""
     digest = hashlib.sha256()
     for line in byte_lines(file):
         digest.update(line)
@@ -123,7 +123,7 @@ def _fingerprint(file: Path, reader: Reader, index: Index | None, passages: int,
 
 
 def _rows_done(out: Path, fingerprints: Collection[str]) -> list[tuple[str, str]]:
-    """Fingerprint and id of each row that the file holds. Raises InputError for a row with none of the ``fingerprints``."""
+    """Return fingerprint and id of each row in the file. Raises InputError for a row with none of the ``fingerprints``."""
     drop_torn_line(out)
     done = []
     for number, row in read_jsonl(out) if out.is_file() else ():
@@ -137,7 +137,7 @@ def _rows_done(out: Path, fingerprints: Collection[str]) -> list[tuple[str, str]
 def _read(
     questions: Sequence[OpenQuestion], texts: Sequence[list[Text]], reader: Reader, k: int, of_file: str
 ) -> list[dict[str, Any]]:
-    """The rows of questions, with the ``k`` best spans of their passages."""
+    """Return the rows of questions, with the ``k`` best spans of their passages."""
     rows = []
     spans_by_question = reader.read([question.text for question in questions], texts, k=k)
     for question, passages, spans in zip(questions, texts, spans_by_question, strict=True):
@@ -156,7 +156,7 @@ def _read(
 
 
 def _training_questions(file: Path, is_list: bool) -> tuple[list[OpenQuestion], list[Paragraph]]:
-    """Questions with an answer, and the paragraphs that they are asked of; a list of questions has none."""
+    """Return questions with an answer, and the paragraphs they are asked of; a question list has none."""
     read = load_question_file(file, held_out=False)
     questions = [question for question in read.questions if question.is_answerable]
     if is_list:
@@ -167,7 +167,7 @@ def _training_questions(file: Path, is_list: bool) -> tuple[list[OpenQuestion], 
 def _retrieved(
     questions: Sequence[OpenQuestion], paragraphs: Sequence[Paragraph], index: Index | None, depth: int, mode: Mode
 ) -> Iterator[list[Text]]:
-    """The passages that are read for each question, ``(title, text)``."""
+    """Yield the passages read for each question, ``(title, text)``."""
     texts = [question.text for question in questions]
     if paragraphs:
         for best in bm25_passages(texts, [p.text for p in paragraphs], depth):
@@ -177,16 +177,16 @@ def _retrieved(
 
 
 def search_texts(index: Index, questions: Sequence[str], depth: int, mode: Mode) -> Iterator[list[Text]]:
-    """The ``depth`` best passages of an index for each question, as a reader takes them."""
+    """Yield the ``depth`` best passages of an index for each question, in the form that a reader takes."""
     for begin in range(0, len(questions), CHUNK):
         for hits in index.search(questions[begin : begin + CHUNK], depth, mode=mode, unit="passage"):
             yield [(passage_head(hit.passage.title, hit.passage.heading), hit.passage.text) for hit in hits]
 
 
 def by_selection(spans: Sequence[Span]) -> list[Span]:
-    """Spans that were normalised inside their passage, scored with the log-probability of the passage, too, best first."""
+    """Return spans normalised inside their passage, best first with the log-probability of the passage added."""
     logits: dict[int, float] = {}
-    for span in spans:  # a passage that was read in several windows has the logit of the one that selects it most
+    for span in spans:  # a passage read in several windows has the logit of the one that selects it most
         logits[span.passage_number] = max(span.scores["passage_logit"], logits.get(span.passage_number, -math.inf))
     total = float(np.logaddexp.reduce(list(logits.values()))) if logits else 0.0
     scored = [replace(span, score=span.score + logits[span.passage_number] - total) for span in spans]
@@ -194,7 +194,7 @@ def by_selection(spans: Sequence[Span]) -> list[Span]:
 
 
 def load_predictions(path: Path) -> Iterator[ReaderPredictions]:
-    """Read a file of mine_predictions. Raises InputError that names the line of a mistake."""
+    """Read a file of mine_predictions. Raises InputError naming the line of a mistake."""
     for number, row in read_jsonl(path):
         where = f"{path}, line {number}"
         try:

@@ -27,14 +27,14 @@ from oreqa.progress import Advance, Progress, ignore, no_progress, show
 from oreqa.provenance import fingerprint
 
 MIN_PROBABILITY = 0.5
-"""Sentences of at least this probability count as answers."""
+"""Sentences with at least this probability count as answers."""
 SCORED_TOGETHER = 64
-"""Questions that are searched and scored together."""
+"""Questions searched and scored together."""
 
 
 @dataclass(frozen=True, slots=True)
 class MinedQuestion:
-    """A question to find answers for, and its gold candidates if there are any."""
+    """A question to find answers for, and its gold candidates, if any."""
 
     text: str
     gold: tuple[Candidate, ...] = ()
@@ -48,7 +48,7 @@ class SilverPairs:
     rows: list[dict[str, Any]]
 
     def of_source(self, source: str) -> list[dict[str, Any]]:
-        """The rows of one source, ``gold`` or ``silver``."""
+        """Return the rows of one source, ``gold`` or ``silver``."""
         return [row for row in self.rows if row["source"] == source]
 
 
@@ -73,13 +73,13 @@ def mine_silver(
 ) -> SilverPairs:
     """Write to ``out`` the pairs of a question and a retrieved sentence that the classifier predicts to answer it.
 
-    Either ``data`` names a SQuAD or MRQA file or a BEIR folder, whose gold pairs are written too (``split``, ``held_out``,
+    Either ``data`` names a SQuAD or MRQA file or a BEIR folder, whose gold pairs are also written (``split``, ``held_out``,
     ``draw``, ``seed``, ``index`` and ``model`` as in mine_negatives); or there are ``questions`` without answers and the
-    ``index`` to search. Of the ``k`` best sentences those of at least ``min_probability`` are kept.
+    ``index`` to search. Of the ``k`` best sentences, those with at least ``min_probability`` are kept.
 
-    An interrupted run resumes when it is started again. Several processes can share the questions: each mines a ``part``, as
-    ``3/8``, and writes no ``out`` yet; a run without one gathers what they have mined, and mines what is missing. The file
-    is that of a single run. Raises InputError for arguments that do not fit together and for data that cannot be read,
+    An interrupted run resumes when it is started again. Several processes can share the questions: each mines a
+    ``part``, e.g. ``3/8``, without writing ``out``; a run without one collects their rows and mines the missing ones.
+    The file equals that of a single run. Raises InputError for conflicting arguments and for data that cannot be read,
     ModelError for a model that cannot be loaded.
     """
     if (data is None) == (questions is None) or (questions is not None and index is None):
@@ -106,7 +106,7 @@ def mine_silver(
 
 
 def task_questions(task: ReqaTask) -> list[MinedQuestion]:
-    """A task's questions with their gold candidates."""
+    """Return a task's questions with their gold candidates."""
     candidates = task_candidates(task)
     return [
         MinedQuestion(question, tuple(candidates[gold] for gold in golds))
@@ -126,11 +126,12 @@ def score_silver(
     device: str = "cpu",
     part: WorkPart | None = None,
 ) -> list[dict[str, Any]]:
-    """Gold pairs, and of the ``k`` best sentences of ``index`` those whose probability is at least ``min_probability``.
+    """Return gold pairs, and those of the ``k`` best sentences of ``index`` with a probability of at least
+    ``min_probability``.
 
-    A silver pair's weight and score are the probability, its rank the retriever's. Gold pairs have a score, too, the weight
-    1, and a rank if they were retrieved. Rows are kept next to ``out`` as they come, so that an interrupted run resumes;
-    ``out`` is written last, and not for a ``part``. Returns its rows.
+    A silver pair's weight and score are the probability, its rank the retriever's. Gold pairs also have a score, the
+    weight 1, and a rank if they were retrieved. Rows are stored next to ``out`` as they come, so that an interrupted run
+    resumes; ``out`` is written last, and not for a ``part``. Returns its rows.
     """
     texts = [question.text for question in questions]
     golds = [[candidate.answer for candidate in question.gold] for question in questions]
@@ -164,7 +165,8 @@ def score_silver(
 
 
 def _pairs(question: MinedQuestion, retrieved: Sequence[Candidate]) -> list[Pair]:
-    """The gold and retrieved candidates with the retriever's ranks; none of the latter that reads like the gold."""
+    """Return the gold and retrieved candidates with the retriever's ranks, dropping retrieved ones that read like
+    the gold."""
     ranks: dict[str, int] = {}
     for rank, candidate in enumerate(retrieved, 1):
         ranks.setdefault(candidate.answer, rank)

@@ -1,4 +1,4 @@
-"""A reader of Haystack's Documents, in the place of its ExtractiveReader."""
+"""A reader of Haystack's Documents, replacing its ExtractiveReader."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ except ModuleNotFoundError as error:
 
 @component
 class OreqaReader:
-    """The ``top_k`` best answers from documents, by a reader's name or folder.
+    """Returns the ``top_k`` best answers from documents, by a reader's name or folder.
 
-    With ``no_answer`` one of the answers has no text (``data`` is None): its score is the probability that no document
-    answers. Answers of a probability below ``score_threshold`` are left out. Raises InputError for wrong values, ModelError
-    from ``warm_up`` or ``run`` for a model that cannot be loaded.
+    With ``no_answer``, one of the answers has no text (``data`` is None): its score is the probability that no document
+    answers. Answers with a probability below ``score_threshold`` are dropped. Raises InputError for invalid values,
+    ModelError from ``warm_up`` or ``run`` for a model that cannot be loaded.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class OreqaReader:
         score_threshold: float | None = None,
         no_answer: bool | None = None,
     ) -> dict[str, list[ExtractedAnswer]]:
-        """The best answers to a ``query`` in ``documents``, best first; those without text are passed over."""
+        """Return the best answers to a ``query`` in ``documents``, best first; documents without text are skipped."""
         k = count(self.top_k if top_k is None else top_k, "top_k")
         (text,) = question_list(query)
         self.warm_up()
@@ -80,7 +80,7 @@ class OreqaReader:
 
 
 def _answers(question: str, document: Document, spans: Any, answered: float) -> list[ExtractedAnswer]:
-    """The answers from a document, without those that overlap a better one."""
+    """Return the answers from a document, without those that overlap a better one."""
     kept: list[Any] = []
     for span in spans:
         if all(span.end <= other.start or other.end <= span.start for other in kept):

@@ -19,10 +19,10 @@ except ModuleNotFoundError as error:
 
 @component
 class OreqaRetriever:
-    """The ``top_k`` best passages of an index, as a folder or opened.
+    """Returns the ``top_k`` best passages of an index, given as a folder or opened.
 
-    ``filters`` are Haystack's: comparisons with ``==`` and ``in`` of fields of ``meta``, one or several under AND. Those of
-    ``run`` take the place of these. A Document's ``meta`` is that of ``hit_metadata``. Raises InputError for wrong values,
+    ``filters`` are Haystack's: comparisons of fields of ``meta`` with ``==`` and ``in``, one or several under AND; those of
+    ``run`` replace them. A Document's ``meta`` is that of ``hit_metadata``. Raises InputError for invalid values,
     IndexStateError from ``warm_up`` or ``run`` if there is no index.
     """
 
@@ -50,7 +50,7 @@ class OreqaRetriever:
 
     @component.output_types(documents=list[Document])  # type: ignore[untyped-decorator]
     def run(self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None) -> dict[str, list[Document]]:
-        """The best passages for a ``query``."""
+        """Return the best passages for a ``query``."""
         conditions = _conditions(self.filters if filters is None else filters)
         hits = self.index.passages(query, self.top_k if top_k is None else top_k, self.mode, conditions)
         return {"documents": [Document(content=hit.passage.text, meta=hit_metadata(hit), score=hit.score) for hit in hits]}
@@ -59,12 +59,12 @@ class OreqaRetriever:
     async def run_async(
         self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None
     ) -> dict[str, list[Document]]:
-        """The same in a thread, so that the loop goes on."""
+        """Run the same in a thread, so that the event loop continues."""
         return await asyncio.to_thread(self.run, query, filters, top_k)
 
 
 def _conditions(filters: dict[str, Any] | None) -> list[tuple[str, Any]]:
-    """Haystack's filters as conditions of a search. Raises InputError for those that an index does not know."""
+    """Convert Haystack's filters to search conditions. Raises InputError for those that an index does not support."""
     if not filters:
         return []
     operator, parts = filters.get("operator"), filters.get("conditions")
