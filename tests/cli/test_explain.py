@@ -32,7 +32,7 @@ def test_the_stages_as_tables_and_as_json(kb: Path, fitted_reader: Path, monkeyp
     shown = run(*asked, "--expected", "leather")
     assert shown.exit_code == 0
     lines = shown.stdout.splitlines()
-    assert lines[:3] == [report["reason"], report["next_step"], "In no document: narwhals."]
+    assert lines[:3] == [report["reason"], report["next_step"], "In no document: “narwhals”."]
     assert next(line for line in lines if line.startswith("places are below ")).endswith(os.sep)
     heading = next(line for line in lines if line.startswith("#  answer"))
     assert heading.split() == ["#", "answer", "sure", "span", "selection", "retrieval", "agreement", "score"]
