@@ -11,7 +11,8 @@ from safetensors.numpy import load_file, save_file
 
 from oreqa.errors import InputError, ModelError
 from oreqa.models.reader.inputs import read_reader_folder
-from oreqa.models.reader.reader import Reader, best_spans
+from oreqa.models.reader.reader import Reader
+from oreqa.models.reader.spans import best_spans
 from oreqa.models.weights import load_weights
 
 PASSAGES = [
@@ -157,7 +158,7 @@ def test_our_folder_loads_as_transformers_question_answering(tiny_reader: Path) 
     with torch.no_grad():
         out = model(ids, token_type_ids=types)
     (spans,) = reader.read(["fox"], [[("", "the dog")]], k=1)
-    from oreqa.models.reader.reader import WindowLogits
+    from oreqa.models.reader.spans import WindowLogits
 
     part = slice(window.first, window.last)
     ends = out.start_logits[0, part].numpy(), out.end_logits[0, part].numpy()

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from oreqa.models.reader.reader import WindowLogits, best_spans
+from oreqa.models.reader.spans import WindowLogits, best_spans
 
 
 def logit(passage: int, begin: int, start: list[float], end: list[float], selection: float = 0.0) -> WindowLogits:
