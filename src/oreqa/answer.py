@@ -1,4 +1,4 @@
-"""The nouns of answers and of what proves them, frozen and typed as those of ``core``."""
+"""Types of answers and their evidence, frozen and typed like those of ``core``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from oreqa.notebook import answer_html
 class Piece:
     """A run of sentences, items or lines of a document, or a span: ``document.text[start:end] == text``.
 
-    ``cut`` says that text between it and the piece of a block before was left out.
+    ``cut`` says that text between it and the previous piece of a block was omitted.
     """
 
     text: str
@@ -29,10 +29,10 @@ BlockKind = Literal["text", "list", "code", "table", "definition"]
 
 @dataclass(frozen=True, slots=True)
 class AnswerBlock:
-    """What answers as a whole, in one section of a document: a list with its lead-in, code with what introduces it, rows
-    with their header, a definition with its term, or a few sentences.
+    """The complete answer in one section of a document: a list with its lead-in, code with what introduces it, rows with
+    their header, a definition with its term, or a few sentences.
 
-    ``probability`` is the mean probability of its tokens to belong to the answer, as the reader gives it.
+    ``probability`` is the reader's mean probability that its tokens belong to the answer.
     """
 
     pieces: tuple[Piece, ...]
@@ -41,7 +41,7 @@ class AnswerBlock:
 
     @property
     def text(self) -> str:
-        """The pieces, with [...] where text between them was left out.
+        """Return the pieces, with [...] where text between them was omitted.
 
         Examples:
             >>> AnswerBlock((Piece("To stop:", 0, 8), Piece("2. Press Q.", 30, 41, cut=True)), "list", 0.6).text
@@ -50,7 +50,7 @@ class AnswerBlock:
         return "\n".join(f"[...]\n{piece.text}" if piece.cut else piece.text for piece in self.pieces)
 
     def to_dict(self) -> dict[str, Any]:
-        """The block as ``oreqa ask --json`` prints it; ``cut`` says that text was left out before a piece."""
+        """Return the block as ``oreqa ask --json`` prints it; ``cut`` says that text was omitted before a piece."""
         pieces = [{"text": piece.text, "start": piece.start, "end": piece.end, "cut": piece.cut} for piece in self.pieces]
         return {"kind": self.kind, "probability": round(self.probability, 4), "pieces": pieces}
 
@@ -60,12 +60,11 @@ Operation = Literal["count", "highest", "lowest", "latest"]
 
 @dataclass(frozen=True, slots=True)
 class Computation:
-    """How an answer was computed from the rows of a table, or the ``latest`` release from the headings of a change log, of
-    which so many were ``looked_at``.
+    """How an answer was computed from ``looked_at`` rows of a table, or headings of a change log for the ``latest`` release.
 
-    The ``rows`` prove it, each a sentence in its passage: those that were counted, or that hold the highest or lowest value,
-    or the heading of the latest release. ``column`` is the one that was compared, or whose different values were counted,
-    if any; "version" of releases.
+    The ``rows`` prove it, each a sentence in its passage: those counted, or those with the highest or lowest value, or the
+    heading of the latest release. ``column`` is the one that was compared, or whose distinct values were counted, if any;
+    "version" for releases.
     """
 
     operation: Operation
@@ -75,7 +74,7 @@ class Computation:
 
     @property
     def basis(self) -> str:
-        """What was looked at, in words.
+        """Return in words what was looked at.
 
         Examples:
             >>> Computation("highest", "age", (), 3).basis, Computation("latest", "version", (), 2).basis
@@ -85,7 +84,7 @@ class Computation:
         return f"{self.looked_at:,} {unit}{'' if self.looked_at == 1 else 's'} of {place}"
 
     def to_dict(self) -> dict[str, Any]:
-        """How the answer was computed as ``oreqa ask --json`` prints it, with the rows that prove it."""
+        """Return the computation as ``oreqa ask --json`` prints it, with the rows that prove it."""
         return {
             "operation": self.operation,
             "column": self.column or None,
@@ -100,18 +99,21 @@ SURE, LIKELY = 0.7, 0.4
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer and its evidence. ``confidence`` is the probability, in 0..1, that it answers the question; None where the
-    models that found it are not calibrated.
+    """An answer and its evidence.
 
-    Offsets are characters of the document's text: ``document.text[start:end] == text``. ``scores`` holds those of the search
-    and of the models, by names that ``SCORE_MEANINGS`` explains. ``spans`` are all that answer, each once, in the passage's
-    order, if the question asks for several things; else none. ``text`` is then the likeliest of them or the list that they
-    stand in, and ``whole_text`` names all. ``block`` is what answers as a whole, sentence included; None where the
-    reader does not know blocks. The ``form`` says whether the text or the block answers, or that the text was
-    computed: ``computation`` says how, the sentence is a row that proves it, and of a count ``start`` and ``end`` are those
-    of the first row. ``newer`` is the key of a newer version of the document that says otherwise, ``contradicted_by`` that
-    of another document that does; empty without. ``set_by_you`` says that no model found it: a mark of the index has it as
-    the corrected answer. Printed, it is text or block, how sure it is, the sentence and the place.
+    ``confidence`` is the probability, in 0..1, that it answers the question; None if the models
+    that found it are not calibrated.
+
+    Offsets are characters of the document's text: ``document.text[start:end] == text``. ``scores`` has the search's and
+    the models' scores, by names that ``SCORE_MEANINGS`` explains. ``spans`` are all distinct answers, in the passage's
+    order, if the question asks for several things; otherwise empty. ``text`` is then the likeliest of them or the list
+    that contains them, and ``whole_text`` names all. ``block`` is the complete answer, including the sentence; None if
+    the reader has no block head. ``form`` says whether the text or the block is the answer, or that the text was
+    computed: ``computation`` says how, the sentence is a row that proves it, and for a count ``start`` and ``end`` are
+    those of the first row. ``newer`` is the key of a newer version of the document that says otherwise,
+    ``contradicted_by`` that of another document that does; empty if there is none. ``set_by_you`` says that the answer
+    comes from a mark of the index, not from a model. Printed, it shows text or block, its certainty, the sentence and
+    the place.
 
     Examples:
         >>> from oreqa import Passage, Place, Sentence
@@ -152,17 +154,17 @@ class Answer:
 
     @property
     def whole_text(self) -> str:
-        """What is shown as the answer: the texts of all spans with commas between, or the text where there are none."""
+        """The displayed answer: the texts of all spans separated by commas, or the text if there are none."""
         return ", ".join(span.text for span in self.spans) or self.text
 
     @property
     def marked(self) -> list[Range]:
-        """The characters of the document that are marked: those of all spans, or of the text."""
+        """The highlighted characters of the document: those of all spans, or of the text."""
         return [(span.start, span.end) for span in self.spans] or [(self.start, self.end)]
 
     @property
     def certainty(self) -> str:
-        """The confidence in a word: sure, likely or weak; "set by you", "computed" or "not calibrated" without one."""
+        """The confidence as a word: sure, likely or weak; "set by you", "computed" or "not calibrated" if there is none."""
         if self.set_by_you:
             return "set by you"
         if self.computation:
@@ -173,11 +175,11 @@ class Answer:
 
     @property
     def percent(self) -> str:
-        """The confidence as people read it, rounded down so that it does not contradict the word; empty without one."""
+        """The confidence in percent, rounded down so that it does not contradict the word; empty if there is none."""
         return "" if self.confidence is None else f"{int(100 * self.confidence + 1e-9)}%"
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer as ``oreqa ask --json`` prints it: texts, numbers, lists and mappings, which ``json.dumps`` takes.
+        """Return the answer as ``oreqa ask --json`` prints it, in types that ``json.dumps`` accepts.
 
         Examples:
             >>> from oreqa import Passage, Sentence
@@ -212,7 +214,7 @@ class Answer:
         }
 
     def _repr_html_(self) -> str:
-        """The answer as a notebook shows it: its sentence with the answer marked, how sure it is, and its source."""
+        """The answer in a notebook: its sentence with the answer marked, its certainty, and its source."""
         sure = f"{self._sure()} from {self.computation.basis}" if self.computation else self._sure()
         notes = [f"older: {self.newer} says otherwise"] if self.newer else []
         notes += [f"contradicted by {self.contradicted_by}"] if self.contradicted_by else []

@@ -1,4 +1,4 @@
-"""Check and normalise the arguments of public functions: a string counts as a list of one, numbers may be numpy's."""
+"""Check and normalise arguments of public functions: a string counts as a list of one, numbers may be numpy's."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from oreqa.errors import InputError
 from oreqa.paths import need_working_folder
 
 Where = Mapping[str, Any] | Iterable[tuple[str, Any]]
-"""Conditions on documents, as callers write them: fields with the value that a document must have there, or with a list of
-values that it may have."""
+"""Conditions on documents as passed by callers: fields with the value that a document must have, or with a list of allowed
+values."""
 
 Conditions = tuple[tuple[str, tuple[str, ...]], ...]
-"""Conditions in one form: fields with the values of which a document must have one."""
+"""Normalised conditions: fields with values of which a document must have one."""
 
 
 @runtime_checkable
 class _NumpyScalar(Protocol):
-    """A number or truth value of numpy, recognised without importing it: this module is loaded by every command."""
+    """A number or boolean of numpy, recognised without importing it: this module is loaded by every command."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -33,8 +33,10 @@ class _NumpyScalar(Protocol):
 
 
 def text_list(value: str | Iterable[str], name: str) -> list[str]:
-    """Return the strings of a list; a single string counts as a list of one. Raises InputError for anything else, and for
-    strings that no file could hold."""
+    """Return the strings of a list; a single string counts as a list of one.
+
+    Raises InputError for anything else, and for strings that cannot be encoded as UTF-8.
+    """
     if not isinstance(value, str) and not is_list(value):
         raise InputError(f"{name} are a string or a list of strings, not {kind_of(value)}")
     texts = [value] if isinstance(value, str) else list(value)
@@ -49,11 +51,11 @@ def text_list(value: str | Iterable[str], name: str) -> list[str]:
 
 
 QUESTION_CHARACTERS = 10_000
-"""Longest question or search text: memory and time grow with it, though models read its beginning alone."""
+"""Longest question or search text: memory and time grow with it, although models read only its beginning."""
 
 
 def question_list(value: str | Iterable[str]) -> list[str]:
-    """As ``text_list``; raises InputError for a question without a character, and for one that is too long, too."""
+    """Return ``text_list``, also raising InputError for an empty or too long question."""
     texts = text_list(value, "questions")
     for number, text in enumerate(texts, 1):
         name = "the question" if isinstance(value, str) else f"question {number}"
@@ -65,7 +67,10 @@ def question_list(value: str | Iterable[str]) -> list[str]:
 
 
 def title_and_text(passage: object) -> tuple[str, str]:
-    """The title and text of a passage, which is its text or ``(title, text)``. Raises InputError for anything else."""
+    """Return the title and text of a passage, given as its text or ``(title, text)``.
+
+    Raises InputError for anything else.
+    """
     title, text = passage if isinstance(passage, tuple) and len(passage) == 2 else ("", passage)
     if not isinstance(title, str) or not isinstance(text, str):
         raise InputError(f"a passage is its text or its (title, text), not {kind_of(passage)}")
@@ -74,7 +79,7 @@ def title_and_text(passage: object) -> tuple[str, str]:
 
 
 def passage_list(passages: object) -> list[tuple[str, str]]:
-    """Titles and texts of passages; a single text counts as a list of one. Raises InputError for anything else."""
+    """Return titles and texts of passages; a single text counts as a list of one. Raises InputError for anything else."""
     if isinstance(passages, str):
         return [("", passages)]
     if not is_list(passages):
@@ -83,7 +88,7 @@ def passage_list(passages: object) -> list[tuple[str, str]]:
 
 
 def is_list(value: object) -> TypeGuard[Iterable[Any]]:
-    """Whether a value is a list in the wide sense: a tuple, an array or a generator, but no string and no mapping."""
+    """Return whether a value is a list in the wide sense: a tuple, an array or a generator, but not a string or mapping."""
     return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping) and not _is_numpy_scalar(value)
 
 
@@ -92,7 +97,7 @@ def _is_numpy_scalar(value: object) -> TypeGuard[_NumpyScalar]:
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Whether a value is a finite number or a truth value, of Python or of numpy, that a float can hold."""
+    """Return whether a value is a finite number or boolean, of Python or numpy, that fits into a float."""
     try:
         return isinstance(value, Real) and math.isfinite(value)
     except OverflowError:
@@ -100,17 +105,17 @@ def is_number(value: object) -> TypeGuard[float]:
 
 
 def kind_of(value: object) -> str:
-    """The kind of a value in words: "an int", "None"."""
+    """Return the type of a value in words: "an int", "None"."""
     return "None" if value is None else with_article(type(value).__name__)
 
 
 def with_article(noun: str) -> str:
-    """A noun behind "a" or "an"."""
+    """Return a noun after "a" or "an"."""
     return f"{'an' if noun.lower().startswith(tuple('aeiou')) else 'a'} {noun}"
 
 
 def count(value: object, name: str, smallest: int = 1) -> int:
-    """A whole number from ``smallest``, of Python or of numpy. Raises InputError for anything else."""
+    """Return an integer of at least ``smallest``, from Python or numpy. Raises InputError for anything else."""
     try:
         number = smallest - 1 if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
     except TypeError:
@@ -121,7 +126,7 @@ def count(value: object, name: str, smallest: int = 1) -> int:
 
 
 def share(value: object, name: str) -> float:
-    """A number from 0 to 1. Raises InputError for anything else."""
+    """Return a number from 0 to 1. Raises InputError for anything else."""
     if isinstance(value, bool) or not is_number(value) or not 0 <= value <= 1:
         raise InputError(f"{name} is {_shown(value)}; it must lie between 0 and 1")
     return float(value)
@@ -136,13 +141,16 @@ def choice(value: object, choices: Collection[str], name: str) -> None:
 def _shown(value: object) -> str:
     try:
         return repr(value)
-    except ValueError:  # Python writes no numbers of more than 4,300 digits
+    except ValueError:  # Python formats no integers of more than 4,300 digits
         return f"{kind_of(value)} of too many digits"
 
 
 def as_path(value: str | Path, name: str) -> Path:
-    """A path. Raises InputError for an empty string, for one that no file can have, and for a value that is no path; and
-    for one that begins in a working folder that was deleted."""
+    """Return a path.
+
+    Raises InputError for an empty string, for one that no file can have, for a value that is not a path, and for a relative
+    path in a deleted working directory.
+    """
     if not isinstance(value, str | os.PathLike) or isinstance(os.fspath(value), bytes):
         raise InputError(f"{name} is a path, as a string or a Path, not {kind_of(value)}")
     if not os.fspath(value):
@@ -154,7 +162,7 @@ def as_path(value: str | Path, name: str) -> Path:
 
 
 def as_index_folder(value: str | Path) -> Path:
-    """The folder of an index. Raises InputError as ``as_path`` does, and for a name that is not UTF-8."""
+    """Return the folder of an index. Raises InputError like ``as_path``, and for a name that is not UTF-8."""
     path = as_path(value, "an index's folder")
     try:
         str(path).encode()
@@ -164,7 +172,7 @@ def as_index_folder(value: str | Path) -> Path:
 
 
 def as_paths(value: str | Path | Iterable[str | Path]) -> list[Path]:
-    """One path, or the paths of a list. Raises InputError for anything else, and for an empty list."""
+    """Return one path as a list, or the paths of a list. Raises InputError for anything else, and for an empty list."""
     values: list[Any] = list(value) if is_list(value) else [value]
     if not values:
         raise InputError("paths are an empty list; name a file or a folder")
@@ -172,7 +180,7 @@ def as_paths(value: str | Path | Iterable[str | Path]) -> list[Path]:
 
 
 def conditions(where: Where) -> Conditions:
-    """Conditions in one form. A number or a truth value stands for its JSON text, as which indexes keep it.
+    """Return normalised conditions. Numbers and booleans become their JSON text, as stored in indexes.
 
     Raises InputError for anything else.
     """

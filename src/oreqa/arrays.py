@@ -1,4 +1,4 @@
-"""Names of the kinds of arrays that signatures speak of, and a check of the files that hold some."""
+"""Names of array types in signatures, and a check of files that contain arrays."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
-"""Scores, logits and vectors, as models compute and indexes store them."""
+"""Scores, logits and vectors, as computed by models and stored in indexes."""
 
 Doubles = NDArray[np.float64]
 """Numbers that are averaged, tested or fitted."""
@@ -33,16 +33,16 @@ Rows = NDArray[np.intp]
 
 
 _READ = 1 << 20
-"""Files up to this size, in bytes, are read. Mapping one keeps it open, and a process may hold few files open."""
+"""Files up to this size, in bytes, are read. Mapping one keeps it open, and a process can hold few files open."""
 
 
 def mapped_array(path: Path) -> NDArray[Any]:
-    """The array in an .npy file, mapped into memory unless it is small. A plain one: slices of a mapped one take long."""
+    """Return the array in an .npy file, mapped unless it is small, as a plain array: slicing a memmap is slow."""
     return np.asarray(np.load(path, mmap_mode="r" if path.stat().st_size > _READ else None))
 
 
 def check_whole(path: Path) -> None:
-    """Raise OSError for an array that lacks its end: numpy does not say whether that reached the disk."""
+    """Raise OSError for a truncated array: numpy does not say whether its end reached the disk."""
     with path.open("rb") as stream:
         np.lib.format.read_magic(stream)
         shape, _, kind = np.lib.format.read_array_header_1_0(stream)

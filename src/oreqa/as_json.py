@@ -13,7 +13,7 @@ _PAGE = re.compile(r"page (\d+)")
 
 
 def document_id(key: str) -> str:
-    """What names a document where its key must not be shown, as in a URL: the first 16 hex digits of the key's SHA-256.
+    """Return a document's id for where its key must not be shown, as in URLs: 16 hex digits of the key's SHA-256.
 
     Examples:
         >>> document_id("octopus.md")
@@ -23,7 +23,7 @@ def document_id(key: str) -> str:
 
 
 def hit_json(rank: int, hit: Hit) -> dict[str, Any]:
-    """A hit as JSON; the place is the sentence's."""
+    """Return a hit as JSON; the place is the sentence's."""
     passage, sentence = hit.passage, hit.sentence
     return {
         "rank": rank,
@@ -40,19 +40,19 @@ def hit_json(rank: int, hit: Hit) -> dict[str, Any]:
 
 
 def scores_json(scores: Mapping[str, float]) -> dict[str, float]:
-    """Scores by their names, with four decimals."""
+    """Return scores by name, with four decimals."""
     return {name: round(value, 4) for name, value in scores.items()}
 
 
 def stretch_json(stretch: Sentence | Passage) -> dict[str, Any]:
-    """A stretch of a document as JSON, with its offsets."""
+    """Return a sentence or passage as JSON, with its offsets."""
     return {"text": stretch.text, "start": stretch.start, "end": stretch.end}
 
 
 def place_json(passage: Passage, start: int, end: int) -> dict[str, Any]:
-    """The place of a stretch as JSON, null where something is not known; ``source`` holds characters of the file.
+    """Return the place of a range as JSON, with null for unknown values; ``source`` has characters of the file.
 
-    ``page`` is the number of the page where it begins, ``document_id`` names the document.
+    ``page`` is the number of the page on which it begins, ``document_id`` identifies the document.
     """
     first, last = passage.place(start), passage.place(max(start, end - 1))
     source = None

@@ -1,4 +1,4 @@
-"""Files that are written as a whole: a temporary file beside each is renamed to it."""
+"""Writes files as a whole: a temporary file next to each is renamed to it."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import stat
 from pathlib import Path
 
 _NOT_REPLACED = {errno.EACCES, errno.EPERM, errno.EBUSY, errno.EXDEV}
-"""The folder or the file is another user's, who lets us write the file; or the file is mounted where it is."""
+"""The folder or the file belongs to another user, who lets us write the file; or the file is a mount point."""
 
 _FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Put a file with this content in the place of ``path``, or write into what cannot be replaced.
+    """Replace ``path`` by a file with this content, or write into it if it cannot be replaced.
 
-    What exists keeps its mode and owner, a link its name. Raises OSError; ENXIO for a FIFO that nobody reads.
+    An existing file keeps its mode and owner, a link its name. Raises OSError; ENXIO for a FIFO without a reader.
     """
     before = _status(path)
     if before and stat.S_ISDIR(before.st_mode):
@@ -41,9 +41,9 @@ def _status(path: Path) -> os.stat_result | None:
 
 
 def _replace(path: Path, data: bytes, before: os.stat_result | None) -> None:
-    """Write a temporary file beside ``path`` and rename it to that; it gets mode and owner of the file that was there.
+    """Write a temporary file next to ``path``, with mode and owner of the existing file, and rename it.
 
-    Until then nobody else may read what replaces a file: that may be less open than a new one.
+    Until then nobody else may read the new content: the old file may be less accessible than a new one.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".oreqa-{secrets.token_hex(8)}")  # short: the name may be as long as names can be
@@ -63,7 +63,7 @@ def _replace(path: Path, data: bytes, before: os.stat_result | None) -> None:
 
 
 def _write_into(path: Path, data: bytes) -> None:
-    """Write into what is there. A FIFO that nobody reads is an error: opening it would wait for a reader, without a word."""
+    """Write into an existing file. A FIFO without a reader is an error: opening it would silently block."""
     flags = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     descriptor = os.open(path, os.O_WRONLY | os.O_TRUNC | flags)
     with os.fdopen(descriptor, "wb") as stream:

@@ -1,4 +1,4 @@
-"""The nouns. Frozen and typed, without behaviour beyond reading their own fields."""
+"""The basic types, frozen and typed, without behaviour beyond reading their own fields."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ UNITS: tuple[Unit, ...] = get_args(Unit)
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading and the text under it: ``document.text[start:end]``, the heading's own line left out."""
+    """A heading and the text under it: ``document.text[start:end]``, without the heading's own line."""
 
     start: int
     end: int
@@ -30,10 +30,10 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the text from ``start`` on, up to the next place, stands in its file, as a person finds it there.
+    """The place in the file, for people, of the text from ``start`` up to the next place.
 
-    ``name`` is "page 3", "slide 2", or "#anchor" of a web page. In text files ``line`` is the line where it begins, from 1,
-    and ``source`` the character, counted in the decoded file with every line end as one; both advance with the text.
+    ``name`` is "page 3", "slide 2", or "#anchor" in a web page. In text files, ``line`` is its first line, from 1, and
+    ``source`` its offset in the decoded file with every line end counted as one character; both advance with the text.
     """
 
     start: int
@@ -43,7 +43,7 @@ class Place:
 
     @property
     def mark(self) -> str:
-        """The place behind its file's name: ``:12``, ``, page 3``, ``#install``; empty if it has no name."""
+        """Return the suffix of the file's name: ``:12``, ``, page 3``, ``#install``; empty without a name."""
         if self.name:
             return self.name if self.name.startswith("#") else f", {self.name}"
         return "" if self.line is None else f":{self.line}"
@@ -61,7 +61,7 @@ def place_after(place: Place, text: str) -> Place:
 
 MISSING = "missing"
 """The reason in ``PageWords.left_out`` for a page, chapter or sheet that the file lists but that could not be read, or only
-in part. Its words cannot be counted: the count is 0."""
+partly. Its words cannot be counted: the count is 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class PageWords:
     """Word counts of a page, or of a whole file without pages, to measure how completely it was read.
 
     ``source`` is counted in the file independently of the parser, ``read`` in the extracted text; ``left_out`` counts the
-    words that were skipped on purpose, by reason.
+    words omitted on purpose, by reason.
     """
 
     page: str
@@ -80,10 +80,10 @@ class PageWords:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One document's text as it was read. ``key`` names it for good: its path, with ``#row`` for rows of tables.
+    """The text of one document. ``key`` identifies it permanently: its path, with ``#row`` for rows of tables.
 
-    Passages are cut from the sections alone; a document without any is one section. ``places`` are in the order of the text.
-    ``layout`` is where a PDF's text stands on its pages, packed.
+    Passages are made only from the sections; a document without sections is one section. ``places`` are in text order.
+    ``layout`` has the packed positions of a PDF's text on its pages.
 
     Examples:
         >>> Document("tent", "Tent", "It weighs 2 kg.", fields={"category": "tents"})
@@ -117,7 +117,7 @@ class Passage:
     """A run of whole sentences of one document, small enough for an encoder.
 
     Offsets are characters of the document's text: ``document.text[start:end] == text``. ``document_key`` and ``fields`` are
-    the document's, ``places`` those of its text, the first of them at ``start``.
+    the document's; ``places`` are those of its text, the first one at ``start``.
     """
 
     document_key: str
@@ -131,12 +131,12 @@ class Passage:
     places: tuple[Place, ...] = ()
 
     def place(self, offset: int) -> Place | None:
-        """The place of the document's character ``offset`` in its file; None where the file has no places."""
+        """Return the place of the document's character ``offset`` in its file; None if the file has no places."""
         before = [place for place in self.places if place.start <= offset]
         return place_after(before[-1], self.text[before[-1].start - self.start : offset - self.start]) if before else None
 
     def address(self, offset: int) -> str:
-        """The document's key with the place of its character ``offset``: ``notes.md:12``, ``paper.pdf, page 3``.
+        """Return the document's key with the place of its character ``offset``: ``notes.md:12``, ``paper.pdf, page 3``.
 
         Examples:
             >>> passage = Passage("notes.md", "", "", "Bees dance.", 0, 11, (), places=(Place(0, line=12),))
@@ -154,7 +154,7 @@ class Passage:
 class Hit:
     """A retrieved sentence in its passage, or a passage with its best sentence.
 
-    ``scores`` holds the scores of the search by their names; ``SCORE_MEANINGS`` explains them.
+    ``scores`` has the search's scores by name; ``SCORE_MEANINGS`` explains them.
     """
 
     score: float
@@ -173,10 +173,9 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of a passage that a reader takes for an answer: ``text == passage_text[start:end]``.
+    """A range of a passage that a reader considers an answer: ``text == passage_text[start:end]``.
 
-    ``passage_number`` counts the passages that were read for the question, from 0; ``scores`` holds the scores that
-    ``score`` is made of.
+    ``passage_number`` counts the passages read for the question, from 0; ``scores`` has the scores that ``score`` combines.
     """
 
     text: str
@@ -195,7 +194,7 @@ _SHOWN_CHARACTERS = 120
 
 
 def shown(text: str) -> str:
-    """A text on one line, its end left out if it is long."""
+    """Return a text on one line, truncated if it is long."""
     line = " ".join(text[: 2 * _SHOWN_CHARACTERS].split())
     cut = len(line) > _SHOWN_CHARACTERS or len(text) > 2 * _SHOWN_CHARACTERS
     return f"{line[:_SHOWN_CHARACTERS].rstrip()} ..." if cut else line

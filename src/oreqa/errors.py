@@ -15,18 +15,18 @@ _LINE_BREAKS = str.maketrans(
         **dict.fromkeys((0x85, 0x2028, 0x2029), 0x2424),
     }
 )
-"""Line breaks to the marks that stand for them."""
+"""Maps line breaks to visible marks."""
 
 
 _LONGEST = 5_000
-"""Characters of a message: room for the longest path, and what is said of it."""
+"""Characters of a message: enough for the longest path and its problem."""
 
 
 class OreqaError(Exception):
     """Base class of the errors that oreqa raises on purpose; the command line prints them without a traceback.
 
-    Line breaks in the names and values that a message quotes become marks, such as ``␊``. The middle of a very long one is
-    left out.
+    Line breaks in the names and values quoted by a message become marks, such as ``␊``. Very long messages are cut in the
+    middle.
     """
 
     exit_code = 1

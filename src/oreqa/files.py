@@ -21,7 +21,7 @@ from oreqa.paths import need_working_folder
 
 
 def byte_lines(path: Path) -> Iterator[bytes]:
-    """Yield a file's lines with their line ends, unpacked if it is gzipped. Raises InputError if it cannot be read."""
+    """Yield a file's lines with their line ends, unpacked if gzipped. Raises InputError if it cannot be read."""
     try:
         with path.open("rb") as file:
             gzipped = file.peek(2)[:2] == b"\x1f\x8b"
@@ -40,7 +40,7 @@ def read_json(path: Path) -> Any:
 def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the objects of a JSON-lines file with their line numbers, from 1; skips empty lines.
 
-    The file is read lazily. Raises InputError that names a malformed line.
+    The file is read lazily. Raises InputError naming a malformed line.
     """
     for number, line in enumerate(byte_lines(path), 1):
         if not line.strip():
@@ -64,7 +64,7 @@ def _parse(data: bytes, where: str) -> Any:
     try:
         text = data.decode(json.detect_encoding(data))
         value = _DECODER.decode(text)
-        if _SURROGATE_ESCAPE.search(text):  # rare; encoding, which is slow, finds out whether it is a whole pair
+        if _SURROGATE_ESCAPE.search(text):  # rare; encoding, which is slow, tells whether it is a complete pair
             json.dumps(value, ensure_ascii=False).encode()
     except RecursionError:
         raise InputError(f"{where}: it is nested too deeply") from None
@@ -78,7 +78,7 @@ def _parse(data: bytes, where: str) -> Any:
 
 
 def need_writable(path: Path, name: str) -> None:
-    """Check a file that long work writes at its end. Raises InputError, with its ``name``, if it cannot be written."""
+    """Check a file that long work will write at its end. Raises InputError, with its ``name``, if it cannot be written."""
     need_working_folder(path)
     folder = next(parent for parent in path.absolute().parents if parent.exists())
     if path.is_dir() or not folder.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
@@ -94,8 +94,8 @@ def write_text(path: Path, text: str) -> None:
 def write_bytes(path: Path, data: bytes) -> None:
     """Write a file atomically, by renaming a temporary file: no reader sees it half written.
 
-    Creates the parent folders. A file that exists keeps its mode and owner, a link its name: its target is written. A device
-    or a FIFO is written into, and so is a file that may not be replaced. Raises InputError if the file cannot be written.
+    Creates the parent folders. An existing file keeps its mode and owner; a link keeps its name and its target is written.
+    Devices, FIFOs and files that may not be replaced are written into. Raises InputError if the file cannot be written.
     """
     need_working_folder(path)
     try:
@@ -109,7 +109,7 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove a file, or a folder with all that it holds; what a kill leaves of a folder does not bear its name."""
+    """Remove a file, or a folder with its content; what a killed call leaves of a folder has another name."""
     if path.is_dir() and not path.is_symlink():
         removed = path.with_name(f"{path.name}.removed")
         shutil.rmtree(removed, ignore_errors=True)
@@ -119,7 +119,7 @@ def remove(path: Path) -> None:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """A JSON object in a file; an empty one if there is none, or if it cannot be read."""
+    """Return the JSON object in a file; an empty one if there is none or it cannot be read."""
     try:
         value = json.loads(path.read_bytes() if path.is_file() else b"{}")
     except (OSError, ValueError, RecursionError):
@@ -177,11 +177,11 @@ def resume_rows(
 ) -> list[dict[str, Any]]:
     """Return ``total`` rows, computed ``step`` at a time by ``make(begin, end)`` and appended to ``path`` at each step.
 
-    Rows that an interrupted run left in ``path`` are used up to the first that is torn or damaged, or was made with another
-    ``fingerprint``; the file goes on from there. ``advance`` is called with the number of rows added.
+    Rows left in ``path`` by an interrupted run are reused up to the first that is torn, damaged, or made with another
+    ``fingerprint``; the file continues from there. ``advance`` is called with the number of rows added.
     """
     if path.is_symlink() or (path.exists() and not path.is_file()):
-        remove(path)  # a link or a FIFO of this name is not ours
+        remove(path)  # a link or a FIFO with this name is not ours
     rows, end = kept_rows(path, fingerprint)
     if path.is_file():
         os.truncate(path, end)
@@ -196,7 +196,7 @@ def resume_rows(
 
 
 def kept_rows(path: Path, fingerprint: str) -> tuple[list[dict[str, Any]], int]:
-    """The rows of an unfinished file that can be used, and the byte at which they end."""
+    """Return the usable rows of an unfinished file, and the byte at which they end."""
     rows: list[dict[str, Any]] = []
     if not path.is_file():
         return rows, 0
@@ -231,7 +231,7 @@ def need(row: Any, key: str, kind: type, where: str) -> Any:
 
 
 def optional(row: Any, key: str, kind: type, default: Any, where: str) -> Any:
-    """Return ``row[key]`` as ``need`` does, or ``default`` if it is missing or null."""
+    """Return ``row[key]`` like ``need``, or ``default`` if it is missing or null."""
     return default if isinstance(row, dict) and row.get(key) is None else need(row, key, kind, where)
 
 

@@ -1,4 +1,4 @@
-"""Names of a package that are imported when they are asked for: ``import oreqa`` and a command's help stay instant."""
+"""Imports a package's names on first use: ``import oreqa`` and a command's help stay instant."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any
 def lazy_names(
     package: str, file: str, others: Sequence[str] = (), check: Callable[[], None] = lambda: None
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """The ``__getattr__``, ``__dir__`` and ``__all__`` of a package whose ``__init__.py`` is this ``file``.
+    """Return the ``__getattr__``, ``__dir__`` and ``__all__`` of a package whose ``__init__.py`` is this ``file``.
 
     The file lists its names once, for type checkers, as ``from MODULE import NAME as NAME`` under ``if TYPE_CHECKING:``.
-    Packages in it (``from PACKAGE import NAME as NAME``) are not in ``__all__``. ``others`` are names that the file itself
-    defines; ``check`` is called before an import.
+    Subpackages (``from PACKAGE import NAME as NAME``) are not in ``__all__``. ``others`` are names defined by the file
+    itself; ``check`` is called before an import.
     """
     imports = (node for node in ast.walk(ast.parse(Path(file).read_bytes())) if isinstance(node, ast.ImportFrom))
     homes = {a.name: str(node.module) for node in imports for a in node.names if a.asname == a.name}

@@ -1,4 +1,4 @@
-"""Locks between processes, which end with the process that holds them."""
+"""Locks between processes, released when the process that holds them ends."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _NO_LOCKS = {errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK}
 
 
 def lock_file(path: Path, wait: bool = False) -> AcquireReturnProxy[FileLock]:
-    """Lock a file, which is created, until the end of the ``with`` that the result is used in.
+    """Return a lock on a file, which is created, to be held in a ``with``.
 
-    Raises Timeout if another process holds the lock, unless the caller will ``wait`` for it, and OSError if the file cannot
-    be written or the file system has no locks: a file that merely exists would be a lock that a killed process never ends.
+    Raises Timeout if another process holds the lock, unless the caller will ``wait`` for it, and OSError if the file
+    cannot be written or the file system has no locks: a lock by mere existence would outlive a killed process.
     """
     lock = FileLock(path, fallback_to_soft=False)
     try:
@@ -34,7 +34,7 @@ def lock_file(path: Path, wait: bool = False) -> AcquireReturnProxy[FileLock]:
 
 
 def is_locked(path: Path) -> bool:
-    """Whether a process holds the lock of a file, as far as that can be told."""
+    """Return whether a process holds the lock of a file, as far as that can be determined."""
     try:
         with lock_file(path):
             return False
@@ -45,7 +45,7 @@ def is_locked(path: Path) -> bool:
 
 
 def _is_refused(path: Path) -> bool:
-    """Whether a lock is refused as some network drives do it, which may mean that it is held or that there are none."""
+    """Return whether a lock is refused the way some network drives do, whether it is held or they have no locks."""
     if sys.platform == "win32":
         return False
     import fcntl

@@ -1,7 +1,7 @@
-"""Answers and hits as HTML, which notebooks show in the place of the repr.
+"""Answers and hits as HTML, which notebooks show instead of the repr.
 
-It is made from what ``to_dict`` returns. Colours are the notebook's: they fit a light page and a dark one. It needs no style
-sheet and no script: where both are stripped, as on GitHub, the words are the same.
+It is made from the result of ``to_dict``. Colours are the notebook's, for light and dark pages. It needs no style sheet or
+script: where both are stripped, as on GitHub, the words are the same.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ _MARK = "background:rgba(255,196,0,.4);color:inherit;border-radius:2px;padding:0
 _SMALL = "font-size:.86em;opacity:.75"
 _PREFORMATTED = "white-space:pre-wrap;overflow-wrap:anywhere"
 _ROWS = 3
-"""Rows that are shown to prove a computed answer."""
+"""Rows shown as proof of a computed answer."""
 
 
 def answer_html(answer: Mapping[str, Any], sure: str, source: str, notes: Sequence[str] = ()) -> str:
-    """An ``Answer.to_dict()`` with how ``sure`` it is, its ``source`` and ``notes``; sentence or block has it marked."""
+    """Return an ``Answer.to_dict()`` as HTML: sentence or block with the answer marked, ``sure``, ``source`` and
+    ``notes``."""
     block, computation, sentence = answer["block"], answer["computation"], answer["sentence"]
     marks = [(span["start"], span["end"]) for span in answer["spans"]] or [(answer["start"], answer["end"])]
     text = answer["whole_text"]
@@ -44,13 +45,13 @@ def answer_html(answer: Mapping[str, Any], sure: str, source: str, notes: Sequen
 
 
 def hit_html(hit: Mapping[str, Any], source: str) -> str:
-    """A hit as ``Reply.to_dict()`` has it: its sentence and its ``source``."""
+    """Return a hit of ``Reply.to_dict()`` as HTML: its sentence and its ``source``."""
     title = " > ".join(filter(None, (hit["title"], hit["heading"])))
     return _box([_text(hit["sentence"]["text"]), _small(source, title)])
 
 
 def note_html(text: str) -> str:
-    """A line that is no answer's."""
+    """Return a line that does not belong to an answer."""
     return f"<div>{_escaped(text)}</div>"
 
 
@@ -59,7 +60,7 @@ def _box(parts: Sequence[str]) -> str:
 
 
 def _small(text: str, title: str = "") -> str:
-    """What stands beside an answer, and a title in its own direction."""
+    """Return a side note, and a title with its own text direction."""
     shown = f'<bdi dir="ltr">{_escaped(text)}</bdi>' + (f" · <bdi>{_escaped(title)}</bdi>" if title else "")
     return f'<div style="{_SMALL};overflow-wrap:anywhere">{shown}</div>'
 
@@ -69,7 +70,7 @@ def _text(text: str) -> str:
 
 
 def _marked(stretch: Mapping[str, Any], marks: Sequence[Range], style: str = "") -> str:
-    """A stretch of a document in which ``marks``, characters of the document in order, are marked."""
+    """Return a part of a document in which the ranges ``marks``, characters of the document in order, are marked."""
     text: str = stretch["text"]
     parts, end = list[str](), 0
     for mark in marks:
@@ -84,7 +85,7 @@ def _marked(stretch: Mapping[str, Any], marks: Sequence[Range], style: str = "")
 
 
 def _pieces(pieces: Sequence[Mapping[str, Any]], marks: Sequence[Range]) -> Iterator[str]:
-    """The pieces of a block, with [...] where text between them was left out."""
+    """Yield the pieces of a block, with [...] where text between them was omitted."""
     for piece in pieces:
         if piece["cut"]:
             yield _small("[...]")
@@ -92,5 +93,5 @@ def _pieces(pieces: Sequence[Mapping[str, Any]], marks: Sequence[Range]) -> Iter
 
 
 def _escaped(text: str, lines: bool = True) -> str:
-    """A text that no page takes for more than a text. Line breaks and tabs are spaces to a page, but in a block's pieces."""
+    """Escape a text for HTML. Line breaks and tabs, which a page shows as spaces, are kept in the pieces of a block."""
     return escape(visible(text, lines=lines))

@@ -1,4 +1,4 @@
-"""Rows that several processes or machines make: each makes a part of them, and a last run gathers what all have made."""
+"""Rows made by several processes or machines: each makes a part, and a last run collects them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class WorkPart:
     count: int
 
     def span(self, total: int, step: int) -> tuple[int, int]:
-        """Its first row, and the one behind its last, of ``total`` that are made ``step`` at a time.
+        """Return its first row and the one after its last, of ``total`` that are made ``step`` at a time.
 
         Examples:
             >>> [WorkPart(number, 3).span(20, 8) for number in (1, 2, 3)]
@@ -40,7 +40,7 @@ class WorkPart:
 
 
 def as_part(value: str | WorkPart | None) -> WorkPart | None:
-    """A part that is written as ``3/8``. Raises InputError for anything else."""
+    """Parse a part written as ``3/8``. Raises InputError for anything else."""
     if value is None or isinstance(value, WorkPart):
         return value
     match = re.fullmatch(r"0*([1-9]\d{0,8})/0*([1-9]\d{0,8})", value, re.ASCII) if isinstance(value, str) else None
@@ -58,11 +58,11 @@ def shared_rows(
     make: MakeRows,
     advance: Callable[[int], None],
 ) -> list[dict[str, Any]]:
-    """Return the rows of a part of those that ``out`` is made of, and leave them beside it for the run that gathers.
+    """Return the rows of a part of ``out``, leaving them next to it for the run that collects them.
 
-    That one has no part: it returns all rows, and makes those alone that parts have not left. As for ``resume_rows``, an
-    interrupted run resumes. The steps are those of a run that makes all rows. Raises InputError if another process makes
-    this part, or where parts are to be gathered, one of them.
+    The collecting run has no part: it returns all rows, and makes only the missing ones. Like with ``resume_rows``, an
+    interrupted run resumes. Steps are those of a run that makes all rows. Raises InputError if another process is making
+    this part or, when collecting, any of them.
     """
     if part is not None:
         begin, end = part.span(total, step)
@@ -87,7 +87,7 @@ def shared_rows(
 
 
 def drop_unfinished(out: Path) -> None:
-    """Remove what runs have left beside ``out``, which is written, but not what a part that still runs has made."""
+    """Remove what runs left next to the finished ``out``, except the rows of a part that is still running."""
     partial_file(out).unlink(missing_ok=True)
     for part in _parts(out):
         with suppress(InputError), _locked(out, part):
@@ -97,14 +97,14 @@ def drop_unfinished(out: Path) -> None:
 
 @contextmanager
 def _locked(out: Path, part: WorkPart) -> Iterator[None]:
-    """Hold a part's lock, where the disk has locks. Raises InputError if another process does."""
+    """Hold a part's lock, if the disk supports locks. Raises InputError if another process holds it."""
     lock: AbstractContextManager[object]
     try:
         lock = lock_file(_lock(out, part))
     except Timeout:
         reason = f"another process makes its part {part.number}/{part.count}; wait until that has finished"
         raise InputError(f"{out}: {reason}") from None
-    except OSError:  # what is written next says so where the disk cannot be written
+    except OSError:  # the next write reports a disk that cannot be written
         lock = nullcontext()
     with lock:
         yield

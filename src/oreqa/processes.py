@@ -1,4 +1,4 @@
-"""What belongs to one process: models, whose threads a fork does not copy, opened indexes, and the kernels kept for them."""
+"""Objects bound to one process: models, whose threads a fork does not copy, open indexes, and cached kernels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _INSTEAD = "open the index and load the models in the process that uses them"
 
 
 class OfOneProcess:
-    """An object that works in the process that made it, and in no other."""
+    """An object that works only in the process that created it."""
 
     _process: int
 
@@ -23,12 +23,12 @@ class OfOneProcess:
         return self
 
     def check_process(self) -> None:
-        """Raise InputError in a process that was forked from the one that made the object: there it would hang."""
+        """Raise InputError in a process forked from the one that created the object: it would hang there."""
         if self._process != os.getpid():
             raise InputError(f"this process was forked after a model was loaded or an index opened: {_INSTEAD}")
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        """Raise InputError: pickling it fails, as multiprocessing does with what it hands to another process."""
+        """Raise InputError: the object cannot be pickled, which multiprocessing does with what it passes on."""
         raise InputError(f"{type(self).__name__} cannot be pickled or copied: {_INSTEAD}")
 
 
@@ -38,7 +38,7 @@ _models: WeakSet[Any] = WeakSet()
 
 
 def never_freed_after_fork(model: Model) -> Model:
-    """Return a compiled model, which a forked process will not free: that waits for threads which a fork does not copy."""
+    """Return a compiled model that a forked process will not free: freeing waits for threads that a fork does not copy."""
     _models.add(model)
     return model
 
@@ -53,10 +53,10 @@ if hasattr(os, "register_at_fork"):
 
 
 def limit_kernel_cache() -> None:
-    """Let oneDNN keep the kernels of 32 shapes, not of 1,024, unless the user has set another number.
+    """Make oneDNN cache the kernels of 32 shapes, not 1,024, unless the user has set another number.
 
-    Batches of texts hardly ever have the same shape, so that its cache grows with every step, in a training in bf16 to many
-    gigabytes, and saves nothing. It reads the number when it computes for the first time. It is for commands that run long:
-    a library leaves its caller's environment alone.
+    Batches of texts rarely have the same shape, so that its cache grows with every step (in bf16 training to many gigabytes)
+    without benefit. oneDNN reads the number at its first computation. Only for long-running commands: a library must not
+    change its caller's environment.
     """
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "32")

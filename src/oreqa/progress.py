@@ -12,7 +12,7 @@ Advance = Callable[[int], None]
 """Called with the number of steps done since its last call."""
 
 Progress = Callable[[str, int | None], AbstractContextManager[Advance]]
-"""Shows one stage of the work: ``with progress(name, total) as advance``. A total of None is not known beforehand."""
+"""Shows one stage of the work: ``with progress(name, total) as advance``. A total of None is unknown in advance."""
 
 
 def ignore(steps: int) -> None:
@@ -26,14 +26,14 @@ def no_progress(name: str, total: int | None = None) -> Iterator[Advance]:
 
 
 def part_of(advance: Advance) -> Progress:
-    """A Progress whose stages are steps of a stage that is already shown."""
+    """Return a Progress whose stages are steps of a stage that is already shown."""
     return lambda name, total: nullcontext(advance)
 
 
 def show(progress: Progress, name: str, total: int | None = None) -> AbstractContextManager[Advance]:
     """Begin a stage of the work: ``with show(progress, name, total) as advance``.
 
-    Raises InputError for a ``progress`` of another kind, such as a function that is called with a number.
+    Raises InputError for a ``progress`` of another kind, such as a function that takes a number.
     """
     refusal = "progress is a function of a stage's name and total that returns a context; leave it out to show nothing"
     try:

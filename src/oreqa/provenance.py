@@ -13,9 +13,9 @@ from typing import Any
 
 
 def fingerprint(value: Any) -> str:
-    """Return 16 hexadecimal digits of the SHA-256 of a value's JSON; it must be what ``json.dumps`` can write.
+    """Return 16 hexadecimal digits of the SHA-256 of a value's JSON; ``json.dumps`` must support it.
 
-    The order of a mapping's keys counts.
+    The order of a mapping's keys matters.
     """
     return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:16]
 
@@ -44,7 +44,7 @@ def versions() -> dict[str, str]:
 def commit(*folders: Path) -> str | None:
     """Return the short commit of the checkout that holds the folders, with "-dirty" if files in them differ from it.
 
-    None where git is not installed or tracks none of their files, as of a package in an environment inside a checkout.
+    None if git is not installed or tracks none of their files, as for a package in an environment inside a checkout.
     """
     paths = [str(folder.resolve()) for folder in folders]
 
@@ -62,6 +62,6 @@ def commit(*folders: Path) -> str | None:
 
 
 def code_of_result() -> dict[str, Any]:
-    """Return the versions that results depend on, and the commit of this code where it is run from a checkout."""
+    """Return the versions that results depend on, and the commit of this code if it runs from a checkout."""
     name = commit(Path(__file__).parent)
     return {**({"commit": name} if name else {}), "versions": versions()}

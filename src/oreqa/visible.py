@@ -1,9 +1,9 @@
-"""Texts as people can be shown them: what a terminal or a page would obey instead of showing becomes a mark."""
+"""Makes texts safe to display: what a terminal or page would obey rather than show becomes a mark."""
 
 from __future__ import annotations
 
-# What a terminal obeys, or what hides how a text reads: C0 and C1 controls, DEL, orders of direction; and what no encoding
-# holds, the halves of surrogate pairs that stand for bytes of file names.
+# Characters that a terminal obeys, or that hide how a text reads: C0 and C1 controls, DEL, bidirectional controls; and those
+# that no encoding supports: surrogates that stand for bytes of file names.
 _BIDI = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
 _MARKS = {
     **{code: 0x2400 + code for code in range(0x20)},
@@ -15,7 +15,7 @@ _LINES = {code: mark for code, mark in _MARKS.items() if chr(code) not in "\n\t"
 
 
 def visible(text: str, lines: bool = False) -> str:
-    """A text without control characters: each becomes one mark, as ``␛`` for escape, so that no offset moves.
+    """Return a text with each control character replaced by one mark, e.g. ``␛`` for escape, which keeps offsets.
 
     With ``lines``, line breaks and tabs stay.
     """

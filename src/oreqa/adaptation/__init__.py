@@ -1,6 +1,6 @@
-"""Models adapted to the documents of an index, from these documents alone.
+"""Adapts models to the documents of an index, using only these documents.
 
-``adapt_index`` does what ``oreqa adapt`` does. The names are imported when they are asked for.
+``adapt_index`` does what ``oreqa adapt`` does. The names are imported on first use.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Adapt an index's models to its documents: generate questions, train, measure, and publish what is better."""
+"""Adapts an index's models to its documents: generates questions, trains, measures, and publishes what is better."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ from oreqa.progress import Progress, no_progress, show
 from oreqa.training import need_torch
 
 FEWEST_QUESTIONS = 30
-"""Held-out questions without which no gain could be told from chance."""
+"""The fewest held-out questions with which a gain can be told from chance."""
 
 FEWEST_MARKS = 10
-"""Marks with an answer in each half of them: to learn from, and to measure by."""
+"""Marks with an answer in each half of them: for training and for measuring."""
 
 MOST_PASSING = 0.5
 """Upper bound of the share of generated questions that pass the filters."""
@@ -93,24 +93,28 @@ def adapt_index(
 ) -> AdaptationReport:
     """Train the encoder of an index on questions generated from its passages, and re-encode the index if that is better.
 
-    Of ``draw`` passages the ``generator`` asks about up to ``answers`` spans each (``generate_questions``). With queries
-    of keywords and headings and with hard negatives, they train the encoder. The mean of its weights and those before is
-    measured on questions about held-out documents, and published if it finds their passages better (p < 0.05). Your own
-    ``questions``, a list as for ``evaluate_openqa``, are answered before and after, too; the encoder is not published if
-    significantly fewer answers are right (p < 0.05). ``settings`` change the recipe of its training.
-    With ``marks`` it also learns from half of what people marked in the index, by document, and the other half measures it,
-    too: a certain gain there is enough to publish it, a certain loss too much.
-    Before, it asks about ``FIRST_PASSAGES`` passages. Unless the default encoder finds them better than the index's
-    (p < 0.05), no gain is to be expected, and nothing is trained: the report says so. Nor is one of the default encoder
-    itself. With ``anyway``, ``marks`` or a ``classifier`` this is left out.
-    A ``classifier``, if one is named, is trained on the same pairs, and re-ranks the held-out questions' passages before and
-    after. An index names no classifier: where you re-rank, pass ``INDEX/adapted/N/classifier``.
-    ``announce`` is called before the work with an estimate of its time and disk. ``significance`` tests differences.
+    The ``generator`` asks about up to ``answers`` spans in each of ``draw`` passages (``generate_questions``). Together with
+    queries made of keywords and headings, and with hard negatives, these questions train the encoder. The average of its
+    weights before and after is measured on questions about held-out documents, and published if it finds their passages
+    better (p < 0.05). Your own ``questions``, a list as for ``evaluate_openqa``, are also answered before and after; the
+    encoder is not published if significantly fewer answers are right (p < 0.05). ``settings`` change the recipe of its
+    training.
 
-    The index answers with the old encoder until all is done. Everything is kept in ``INDEX/adapted/N``: an interrupted run
+    With ``marks``, it also learns from half of the index's marks, divided by document, and is also measured on the other
+    half: a significant gain there suffices to publish it, a significant loss prevents it.
+
+    It first asks about ``FIRST_PASSAGES`` passages. Unless the default encoder finds them better than the index's
+    (p < 0.05), no gain is expected, and nothing is trained: the report says so. The same holds if the index has the default
+    encoder. ``anyway``, ``marks`` or a ``classifier`` skip this test.
+
+    A named ``classifier`` is trained on the same pairs, and re-ranks the held-out questions' passages before and after.
+    An index does not store a classifier: to re-rank, pass ``INDEX/adapted/N/classifier``. ``announce`` is called before
+    the work with an estimate of its time and disk. ``significance`` tests differences.
+
+    The index answers with the old encoder until all is done. Everything is stored in ``INDEX/adapted/N``: an interrupted run
     resumes when it is started again, unless the documents have changed; with other ``settings`` it keeps the questions.
-    Documents that are added while it runs get the new encoder's vectors, too. Raises InputError if the documents yield too
-    few questions, the index has too few marks, the disk is too full, or the encoder has more than one transformer and its
+    Documents added while it runs also get the new encoder's vectors. Raises InputError if the documents yield too few
+    questions, the index has too few marks, the disk is too full, or the encoder has more than one transformer and its
     pooling, ModelError for a classifier that cannot be loaded, IndexStateError if another process is adapting the index,
     and whatever generation and training raise.
     """
@@ -120,12 +124,12 @@ def adapt_index(
     draw, answers, seed = count(draw, "draw"), count(answers, "answers"), count(seed, "seed", 0)
     asked = None if questions is None else as_path(questions, "questions")
     if asked is not None:
-        load_question_list(asked)  # a mistake in it must not show after hours
+        load_question_list(asked)  # a mistake in it must not surface after hours
     arguments = {"generator": str(generator), "extractor": extractor and str(extractor), "draw": draw, "answers": answers,
                  "round_trip": share(round_trip, "round_trip"), "seed": seed}  # fmt: skip
     classifier = None if classifier is None else str(classifier)
     if classifier is not None:
-        read_cross_encoder_folder(find_model(classifier), CLASSIFIER)  # a wrong one must not show after hours
+        read_cross_encoder_folder(find_model(classifier), CLASSIFIER)  # a wrong one must not surface after hours
     require_generation(folder)
     compare = partial(Gain.of_questions, seed=seed, significance=significance)
     with write_lock(folder / FOLDER, "adapting this index"):
@@ -134,7 +138,7 @@ def adapt_index(
         if report := report_of_killed(folder, arguments, of_run):
             return report
         work = begin(folder, arguments, of_run, classifier)
-        write_jsonl(work.marks, map(mark_json, marked))  # what the index has later on changes nothing here
+        write_jsonl(work.marks, map(mark_json, marked))  # later marks of the index change nothing here
         with removed_if_refused(work), Index.open(work.original, device) as original:
             foresees = not (anyway or marks or classifier)
             outlook = Outlook(0, None) if foresees and has_learned(original) else None
@@ -212,13 +216,16 @@ def _adapt(
 
 
 def _kept(original: Index, work: Work, outlook: Outlook) -> AdaptationReport:
-    """The report of an adaptation that is left out."""
+    """Return the report of a skipped adaptation."""
     count = original.counts()["passages"]
     return AdaptationReport(work.name, count, 0, 0, None, {}, {}, False, Stages(work.seconds).seconds, outlook=outlook)
 
 
 def _need_marks(folder: Path) -> list[Mark]:
-    """The marks of an index. Raises InputError if there are too few to learn from one half and measure the other."""
+    """Return the marks of an index.
+
+    Raises InputError if they are too few for training on one half and measuring on the other.
+    """
     marks = read_marks(folder)
     if (answered := sum(bool(mark.answers) for mark in marks)) < 2 * FEWEST_MARKS:
         raise InputError(
@@ -228,7 +235,7 @@ def _need_marks(folder: Path) -> list[Mark]:
 
 
 def _marked_halves(work: Work, passages: Sequence[Passage]) -> tuple[list[Pair], list[Pair]]:
-    """The pairs of marks to learn from and to measure by, if there are any. Raises InputError for too few of either."""
+    """Return the pairs of marks for training and for measuring, if any. Raises InputError if either are too few."""
     marks = read_marks(work.folder)
     learned, measured = split_marks(place_marks(marks, passages))
     if marks and min(len(learned), len(measured)) < FEWEST_MARKS:
@@ -240,7 +247,7 @@ def _marked_halves(work: Work, passages: Sequence[Passage]) -> tuple[list[Pair],
 
 
 def _check_room(expected: Estimate, work: Work, announce: Callable[[Estimate], None] | None) -> None:
-    """Tell what is expected. Raises InputError if the disk is too full for it."""
+    """Announce the estimate. Raises InputError if the disk is too full for it."""
     if announce is not None:
         announce(expected)
     if expected.bytes > (free := shutil.disk_usage(work.folder).free):
@@ -249,7 +256,10 @@ def _check_room(expected: Estimate, work: Work, announce: Callable[[Estimate], N
 
 
 def _estimate(original: Index, work: Work, arguments: Mapping[str, Any], classifies: bool, foresees: bool) -> Estimate:
-    """Time and disk that an adaptation still needs. Raises InputError if it would have too few questions to measure by."""
+    """Return the remaining time and disk of an adaptation.
+
+    Raises InputError if it would have too few questions to measure.
+    """
     passages = list(original.passages())
     asked_about = min(arguments["draw"], sum(map(is_askable, passages)))
     questions = asked_about * arguments["answers"]
@@ -260,7 +270,7 @@ def _estimate(original: Index, work: Work, arguments: Mapping[str, Any], classif
         )
     by_rule = sum(1 for _ in heading_pairs(passages))
     searched = [path.stat().st_size for path in require_generation(work.index).rglob("*")]
-    size = 2 * sum(searched)  # the trial's files and the next generation's are there at once
+    size = 2 * sum(searched)  # the trial's files and the next generation's exist at the same time
     first = FIRST_ANSWERS * min(FIRST_PASSAGES, asked_about) if foresees else 0
     whole = estimate(original.encoder, passages, questions, by_rule, arguments["round_trip"] > 0, classifies, size, first)
     asked = work.questions if work.questions.is_file() else work.outlook
@@ -274,7 +284,7 @@ def _estimate(original: Index, work: Work, arguments: Mapping[str, Any], classif
 
 
 def _tasks(passages: Sequence[Passage], questions: Path, marked: Sequence[Pair], language: str) -> tuple[ReqaTask, ReqaTask]:
-    """Tasks to train on, with the ``marked`` pairs, and to measure by."""
+    """Return tasks for training, including the ``marked`` pairs, and for measuring."""
     generated = list(load_pairs(questions))
     others = keyword_pairs(generated, passages, language), heading_pairs(passages), marked
     train, held_out = build_tasks(passages, generated, chain(*others))

@@ -1,4 +1,4 @@
-"""Measure an adaptation by the passages of held-out questions and the answers to the user's own questions."""
+"""Measures an adaptation by the passages of held-out questions and the answers to the user's own questions."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from oreqa.progress import Progress, show
 from oreqa.provenance import data_hash
 
 METRICS = ("em", "f1", "acc@1", "acc@5")
-"""Metrics of the user's questions, whose answers are short: exact match, F1, and the accuracy of retrieval."""
+"""Metrics of the user's questions, whose answers are short: exact match, F1, and retrieval accuracy."""
 
 RANKED, SEARCHED_TOGETHER = 100, 64
-"""Passages that are ranked for a held-out question, and questions that are searched together."""
+"""Passages ranked for a held-out question, and questions searched together."""
 
 
 def answer_questions(questions: Path, index: Path, out: Path, seed: int, device: str, progress: Progress) -> None:
-    """Answer the user's questions from an index, unless these are answered."""
+    """Answer the user's questions from an index, unless already answered."""
     if (out / "metrics.json").is_file() and load_run(out).summary["data_sha256"] != data_hash([questions]):
         remove(out)
     if not (out / "metrics.json").is_file():
@@ -33,7 +33,7 @@ def answer_questions(questions: Path, index: Path, out: Path, seed: int, device:
 
 
 def user_gains(before: Path, after: Path, compare: Compare) -> dict[str, Gain]:
-    """The gain of the user's questions from run ``before`` to run ``after`` in each of ``METRICS`` that both have."""
+    """Return the gain of the user's questions from run ``before`` to run ``after`` in each of ``METRICS`` that both have."""
     first, second = (list(load_run(run).questions.values()) for run in (before, after))
     return {
         metric: compare([row[metric] for row in first], [row[metric] for row in second])
@@ -51,8 +51,10 @@ def classifier_gains(
     device: str,
     progress: Progress,
 ) -> dict[str, Gain]:
-    """The gain of re-ranking by the second classifier over no re-ranking, whose reciprocal ranks are ``plain``, and over the
-    first classifier."""
+    """Return the gain of re-ranking by the second classifier over no re-ranking and over the first classifier.
+
+    ``plain`` are the reciprocal ranks without re-ranking.
+    """
     before, after = (
         reciprocal_ranks(task, index, f"measuring the classifier {when}", progress, CrossEncoder(name, device=device))
         for when, name in zip(("before", "after"), classifiers, strict=True)
@@ -66,7 +68,7 @@ def classifier_gains(
 def reciprocal_ranks(
     task: ReqaTask, index: Index, name: str, progress: Progress, classifier: CrossEncoder | None = None
 ) -> list[float]:
-    """Each question's reciprocal rank: that of the first passage with an answer, by hybrid search; 0 beyond ``RANKED``.
+    """Return each question's reciprocal rank of the first passage with an answer, by hybrid search; 0 beyond ``RANKED``.
 
     A ``classifier`` re-ranks the first ``RERANKED``.
     """

@@ -1,4 +1,4 @@
-"""Foresee whether an adaptation will gain: whether the encoder has yet to learn what generated questions teach."""
+"""Predicts whether an adaptation will gain: whether the encoder has yet to learn what generated questions teach."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from oreqa.models.names import find_model
 from oreqa.progress import Progress
 
 FIRST_PASSAGES, FIRST_ANSWERS = 150, 2
-"""Passages that are asked about first, and questions about each: enough to tell a difference of three points."""
+"""Passages asked about first, and questions about each: enough to detect a difference of three points."""
 
 
 def has_learned(index: Index) -> bool:
-    """Whether an index has the default encoder, which has learned from people's questions what generated ones teach."""
+    """Return whether an index has the default encoder, which already learned from people's questions."""
     default = read_encoder_folder(find_model(DEFAULT_ENCODER))
     dim = index.settings.truncate_dim
     return index.fingerprint == encoder_fingerprint(default if dim is None or dim > default.width else default.cut_to(dim))
@@ -34,10 +34,10 @@ def has_learned(index: Index) -> bool:
 def foresee(
     work: Work, index: Index, arguments: Mapping[str, Any], compare: Compare, device: str, progress: Progress
 ) -> Outlook:
-    """The outlook of an adaptation of ``index`` with these ``arguments``, as it was measured before or is measured now.
+    """Return the outlook of an adaptation of ``index`` with these ``arguments``, from an earlier measurement or a new one.
 
-    The first questions pass no round trip: those that pass one are those whose passage the encoder finds. They are decoded
-    greedily, which takes a quarter of the time.
+    The first questions skip the round trip, which selects those whose passage the encoder finds. They are decoded greedily,
+    which takes a quarter of the time.
     """
     if work.outlook.is_file():
         return Outlook.of_row(read_json(work.outlook))

@@ -1,4 +1,4 @@
-"""Questions about an index's passages, to train on and to measure by."""
+"""Questions about an index's passages, for training and measuring."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from oreqa.datasets.reqa import ReqaTask
 from oreqa.index.lexical import words
 
 HELD_OUT_DOCUMENTS = 4
-"""One document in so many is held out. With fewer questions, adaptation's usual gain could not be told from chance."""
+"""One document in this many is held out. With fewer questions, adaptation's usual gain could not be told from chance."""
 
 FEW_DOCUMENTS = 20
-"""Where questions are about fewer documents, passages are held out instead."""
+"""If questions are about fewer documents, passages are held out instead."""
 
 MARKED_DOCUMENTS = 2
-"""One document with marks in so many measures what was learned from the marks of the others."""
+"""One marked document in this many measures what was learned from the marks of the others."""
 
 KEYWORDS = 4
-"""Words of a keyword query, at most."""
+"""The most words in a keyword query."""
 
 KEYWORD_SHARE = 4
-"""One sentence in so many that were asked about has a keyword query, too."""
+"""One sentence in this many of those asked about also gets a keyword query."""
 
 
 def heading_pairs(passages: Iterable[Passage]) -> Iterator[Pair]:
-    """Each title with its heading as a query for the first sentence below it: people search by such words."""
+    """Yield each title with its heading as a query for the first sentence below it: people search with such words."""
     seen: set[str] = set()
     for passage in passages:
         head = " ".join(part for part in (passage.title, passage.heading) if part)
@@ -41,7 +41,7 @@ def heading_pairs(passages: Iterable[Passage]) -> Iterator[Pair]:
 
 
 def keyword_pairs(pairs: Sequence[Pair], passages: Iterable[Passage], language: str) -> Iterator[Pair]:
-    """The rarest words of one answer sentence in ``KEYWORD_SHARE``, in their order, as a query for it."""
+    """Yield the rarest words of one answer sentence in ``KEYWORD_SHARE``, in text order, as a query for it."""
     frequencies: Counter[str] = Counter()
     for passage in passages:
         frequencies.update(set(words(passage.text, language)))
@@ -57,10 +57,10 @@ def keyword_pairs(pairs: Sequence[Pair], passages: Iterable[Passage], language: 
 
 
 def split_marks(placed: Sequence[PlacedMark]) -> tuple[list[Pair], list[Pair]]:
-    """The marks' pairs to learn from, and those to measure by: half of the documents each, or half of the passages where
-    few documents are marked.
+    """Return the marks' pairs for training, and those for measuring: half of the documents each.
 
-    The documents that ``build_tasks`` holds out are among those to measure by: one name in four is also one in two.
+    If few documents are marked, half of the passages. The documents held out by ``build_tasks`` are among those for
+    measuring: one name in four is also one in two.
     """
     pairs = [(mark, pair) for mark, passage in placed if (pair := marked_pair(mark, passage)) is not None]
     few = len({mark.document for mark, _ in pairs}) < FEW_DOCUMENTS
@@ -72,9 +72,9 @@ def split_marks(placed: Sequence[PlacedMark]) -> tuple[list[Pair], list[Pair]]:
 
 
 def one_task(passages: Sequence[Passage], pairs: Iterable[Pair]) -> ReqaTask:
-    """The questions of pairs over all ``passages``, each answered by every copy of its passage.
+    """Return the questions of pairs over all ``passages``, each answered by every copy of its passage.
 
-    Pairs that stand in no passage, as after an edit, are left out.
+    Pairs that match no passage, e.g. after an edit, are dropped.
     """
     places, _ = _places(passages)
     golds = {pair.question: tuple(places[pair.positive]) for pair in pairs if pair.positive in places}
@@ -84,12 +84,12 @@ def one_task(passages: Sequence[Passage], pairs: Iterable[Pair]) -> ReqaTask:
 def build_tasks(
     passages: Sequence[Passage], generated: Sequence[Pair], by_rule: Iterable[Pair] = ()
 ) -> tuple[ReqaTask, ReqaTask]:
-    """The pairs as two tasks over all ``passages``: to train on, and of held-out documents, to measure by.
+    """Return the pairs as two tasks over all ``passages``: for training, and, on held-out documents, for measuring.
 
-    Pairs made ``by_rule``, or marked by people, are only trained on: people ask more than words and headings, and marks have
-    a task of their own. A quarter of the documents is held out, or a quarter of the passages where questions were generated
-    about few documents. Pairs that stand in no passage, as after an edit, are left out. Of equal passages, each answers a
-    held-out question.
+    Pairs made ``by_rule``, or marked by people, are only used for training: people ask more than words and headings, and
+    marks have their own task. A quarter of the documents is held out, or a quarter of the passages if questions were
+    generated about few documents. Pairs that match no passage, e.g. after an edit, are dropped. All copies of a passage
+    answer a held-out question.
     """
     places, documents = _places(passages)
     if len({documents[place] for pair in generated for place in places.get(pair.positive, ())[:1]}) < FEW_DOCUMENTS:
@@ -110,7 +110,7 @@ def build_tasks(
 
 
 def _places(passages: Sequence[Passage]) -> tuple[dict[Candidate, list[int]], list[str]]:
-    """The numbers of all sentences by what they are as candidates, and each one's document."""
+    """Return the numbers of all sentences by candidate, and each one's document."""
     places: dict[Candidate, list[int]] = defaultdict(list)
     documents: list[str] = []
     for passage in passages:
@@ -121,5 +121,5 @@ def _places(passages: Sequence[Passage]) -> tuple[dict[Candidate, list[int]], li
 
 
 def _text_name(head: str, text: str) -> str:
-    """What a passage is held out by where its document does not count."""
+    """Return the name by which a passage is held out if its document does not matter."""
     return f"{head}\n{text}"

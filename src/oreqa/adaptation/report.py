@@ -1,4 +1,4 @@
-"""The report of an adaptation's gains, returned and kept as a file."""
+"""The report of an adaptation's gains, returned and saved as a file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ P_VALUE = 0.05
 """A model is better, or worse, if chance explains the difference with less than this probability."""
 
 Significance = Callable[[Sequence[float], Sequence[float], int], Difference]
-"""Tests a difference from each question's values before and after, and a seed, as ``paired_difference`` does."""
+"""Tests a difference from each question's values before and after, and a seed, like ``paired_difference``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,37 +27,38 @@ class Gain:
 
     @classmethod
     def of_questions(cls, before: Sequence[float], after: Sequence[float], seed: int, significance: Significance) -> Gain:
-        """From each question's value, 0 to 1."""
+        """Create it from each question's value, 0 to 1."""
         first, second = (100 * sum(values) / len(values) for values in (before, after))
         return cls(first, second, significance(before, after, seed))
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> Gain:
-        """From what ``asdict`` made of one."""
+        """Create it from the result of ``asdict``."""
         return cls(row["before"], row["after"], Difference(**row["difference"]))
 
     @property
     def is_certain(self) -> bool:
-        """Whether chance would hardly explain the gain."""
+        """Whether the gain is significant."""
         return self.difference.mean > 0 and self.difference.p < P_VALUE
 
     @property
     def is_loss(self) -> bool:
-        """Whether it is a loss, and chance would hardly explain that."""
+        """Whether it is a significant loss."""
         return self.difference.mean < 0 and self.difference.p < P_VALUE
 
 
 Compare = Callable[[Sequence[float], Sequence[float]], Gain]
-"""The gain from each question's values before and after."""
+"""Returns the gain from each question's values before and after."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What can be expected of an adaptation: how hybrid search finds the passages that some ``questions`` were generated
-    from, by MRR with the index's encoder (``before``) and with the default one (``after``).
+    """What to expect of an adaptation.
 
-    The default encoder has learned from people's questions, and generated ones have taught it nothing. An encoder that is
-    certainly behind it on these documents has something to learn. The default one itself is not measured: None.
+    It measures how hybrid search finds the passages that some ``questions`` were generated from, by MRR with the index's
+    encoder (``before``) and with the default one (``after``). The default encoder learned from people's questions, and
+    generated ones taught it nothing more. An encoder significantly behind it on these documents has something to learn. The
+    default one itself is not measured: None.
     """
 
     questions: int
@@ -65,12 +66,12 @@ class Outlook:
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> Outlook:
-        """From what ``asdict`` made of one."""
+        """Create it from the result of ``asdict``."""
         return cls(row["questions"], row["default"] and Gain.of_row(row["default"]))
 
     @property
     def expects_gain(self) -> bool:
-        """Whether the encoder is behind the default one by more than chance."""
+        """Whether the encoder is significantly behind the default one."""
         return self.default is not None and self.default.is_certain
 
 
@@ -78,14 +79,14 @@ class Outlook:
 class AdaptationReport:
     """The size of an adaptation's data, and its gains.
 
-    ``held_out`` is the MRR of the passages that answer generated questions about held-out documents, by hybrid search,
-    with the encoder before and after. ``classifier`` is what re-ranking by the trained classifier, if there is one, gains
-    there over no re-ranking and over the classifier before, with the encoder that the index uses then. ``user`` are the
-    metrics of the user's questions, if there are any. ``marks`` is the MRR of the passages of the ``marks_measured`` marks,
-    from which, unlike from the ``marks_learned``, nothing was learned; None without marks. ``published`` says whether the
-    index uses the new encoder, which lies in ``folder`` inside the index's. ``seconds`` is what each stage took, in all runs
-    that were not killed in the middle of it. ``outlook`` is what was expected, unless that was left out. If it was no
-    gain, nothing was trained, and ``held_out`` is None.
+    ``held_out`` is the MRR of the passages that answer generated questions about held-out documents, by hybrid search, with
+    the encoder before and after. ``classifier`` is the gain there of re-ranking by the trained classifier, if there is one,
+    over no re-ranking and over the previous classifier, with the encoder that the index then uses. ``user`` has the metrics
+    of the user's questions, if any. ``marks`` is the MRR of the passages of the ``marks_measured`` marks, which, unlike the
+    ``marks_learned``, were not used for training; None without marks. ``published`` says whether the index uses the new
+    encoder, which is in ``folder`` inside the index's. ``seconds`` is the time of each stage, in all runs not killed within
+    it. ``outlook`` is the expectation, unless it was skipped. If it predicted no gain, nothing was trained, and ``held_out``
+    is None.
     """
 
     folder: str
@@ -104,7 +105,7 @@ class AdaptationReport:
 
     @classmethod
     def load(cls, file: Path) -> AdaptationReport:
-        """From the JSON that was made of one."""
+        """Load it from its JSON."""
         content: dict[str, Any] = read_json(file)
         user, classifier = (_gains(content[name]) for name in ("user", "classifier"))
         held_out, marks = (content.get(name) and Gain.of_row(content[name]) for name in ("held_out", "marks"))

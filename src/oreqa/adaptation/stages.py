@@ -1,4 +1,4 @@
-"""Time of an adaptation's stages: estimated before, measured as they run."""
+"""Time of an adaptation's stages: estimated in advance, measured as they run."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ FORESEE, GENERATE, NEGATIVES, TRAIN, TRAIN_CLASSIFIER, ENCODE, MEASURE = (
     "asking first questions", "generating questions", "drawing negatives", "training", "training the classifier",
     "encoding passages", "measuring",
 )  # fmt: skip
-"""The stages, in their order; measuring comes before and after encoding."""
+"""The stages, in order; measuring comes before and after encoding."""
 
 TIMED_PASSAGES = 64
 """Passages whose encoding is timed."""
 
 ASKING, READING, TRAINING, CLASSIFYING = 3.0, 8.0, 14.0, 10.0
-"""Costs of a question in encodings of a passage: to generate it, to read five passages for it, and for the encoder and the
-classifier to learn from it."""
+"""Costs of a question relative to encoding a passage: to generate it, to read five passages for it, and to train the encoder
+and the classifier on it."""
 
 CHECKPOINTS, MODELS = 6, 2
-"""Disk in sizes of the encoder's weights: two checkpoints with the optimiser's state, and the trained and mixed models. A
+"""Disk in sizes of the encoder's weights: two checkpoints with optimiser state, and the trained and mixed models. A
 classifier is about as large."""
 
 RERANKED = 20
-"""Passages of a held-out question that a classifier re-ranks."""
+"""Passages of a held-out question re-ranked by a classifier."""
 
 PASSING = 0.3
-"""Share of the generated questions that pass the filters, about."""
+"""Approximate share of the generated questions that pass the filters."""
 
 
 class Stages:
-    """The seconds that each stage took, kept in a ``file``: a resumed run adds to those of the runs before it."""
+    """The seconds that each stage took, kept in a ``file``: a resumed run adds to those of earlier runs."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -54,13 +54,13 @@ class Stages:
             yield
         finally:
             self.seconds[name] = round(self.seconds.get(name, 0) + perf_counter() - begin, 1)
-            with suppress(InputError):  # a full disk, say: what failed for it says so
+            with suppress(InputError):  # e.g. a full disk: what fails for it reports it
                 write_json(self._file, self.seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The needs of an adaptation: ``seconds`` for each stage that is left, and ``bytes`` of disk at its peak.
+    """The needs of an adaptation: ``seconds`` for each remaining stage, and peak ``bytes`` of disk.
 
     It is rough, and assumes one epoch of training on a CPU.
     """
@@ -79,11 +79,11 @@ def estimate(
     index_bytes: int,
     first_questions: int = 0,
 ) -> Estimate:
-    """Estimate an adaptation from the time that the ``encoder`` takes for some of the ``passages``.
+    """Estimate an adaptation from the ``encoder``'s time for some of the ``passages``.
 
-    ``questions`` will be generated, and read for if there is a ``round_trip``; training has pairs ``by_rule``, too,
-    and a classifier learns, too, if it ``classifies``. ``index_bytes`` is what copies of the index will take. Of
-    ``first_questions`` the outlook is made.
+    ``questions`` will be generated, and read for if there is a ``round_trip``; training also has pairs ``by_rule``, and a
+    classifier is trained if it ``classifies``. ``index_bytes`` is the size of the index's copies. The outlook uses
+    ``first_questions``.
     """
     sample = [encoder_input(passage) for passage in passages[:: -(-len(passages) // TIMED_PASSAGES)]]
     encoder.encode_passages(sample[:1])  # the first call compiles the model

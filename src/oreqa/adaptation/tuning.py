@@ -1,4 +1,4 @@
-"""Tune an index's encoder and a classifier on the adaptation's pairs, and keep the new encoder's scores calibrated."""
+"""Trains an index's encoder and a classifier on the adaptation's pairs, and keeps the new encoder's scores calibrated."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from oreqa.models.weights import mix_weights
 from oreqa.progress import Progress
 
 TRAINED_SHARE = 0.5
-"""Share of the trained weights in the mix with those before."""
+"""Share of the trained weights in the mix with the previous ones."""
 
 FIXED = ("backbone", "data_root", "data", "encoder", "pooling", "towers", "projection", "alignment", "variational", "lora")
-"""Keys of the recipe that settings may not change: the result could not be mixed with the encoder before."""
+"""Recipe keys that settings may not change: the result could not be mixed with the previous encoder."""
 
 ENCODER_RECIPE = """kind = "retriever"
 backbone = {backbone}
@@ -70,9 +70,9 @@ checkpoint_steps = 10
 def write_encoder_recipe(file: Path, pairs: Path, model: str, seed: int, settings: Sequence[str]) -> None:
     """Write the recipe that trains the encoder ``model`` on ``pairs`` without changing its kind.
 
-    Raises InputError for an encoder that cannot be mixed with a trained one, and ``settings`` that do not fit.
+    Raises InputError for an encoder that cannot be mixed with a trained one, and for invalid ``settings``.
     """
-    from oreqa.training.recipes import load_recipe  # of the train extra, as help pages are not
+    from oreqa.training.recipes import load_recipe  # needs the train extra, unlike help pages
     from oreqa.training.retriever.recipe import RetrieverRecipe
 
     encoder = _plain_encoder(model)
@@ -97,7 +97,10 @@ def write_encoder_recipe(file: Path, pairs: Path, model: str, seed: int, setting
 
 
 def _plain_encoder(model: str) -> EncoderFolder:
-    """The settings of an index's encoder. Raises InputError if it has layers that cannot be mixed with trained ones."""
+    """Return the settings of an index's encoder.
+
+    Raises InputError if it has layers that cannot be mixed with trained ones.
+    """
     folder = read_encoder_folder(find_model(model))
     other = folder.questions or folder.dense or folder.cell or folder.static
     if other or folder.pooling not in ("mean", "cls"):
@@ -113,7 +116,7 @@ def _quoted(value: object) -> str:
 
 
 def tune_encoder(recipe: Path, trained: Path, model: str, settings: Sequence[str], out: Path, progress: Progress) -> None:
-    """Train ``model`` into ``trained``, and write its mix with what it was to ``out``, unless they are there."""
+    """Train ``model`` into ``trained``, and write its mix with the original to ``out``, unless they exist."""
     from oreqa.training import train_model
 
     if not (out / "model.safetensors").is_file():
@@ -123,9 +126,9 @@ def tune_encoder(recipe: Path, trained: Path, model: str, settings: Sequence[str
 
 
 def tune_classifier(recipe: Path, pairs: Path, base: str, seed: int, out: Path, progress: Progress) -> None:
-    """Train the classifier ``base`` on ``pairs`` into ``out``, unless that is done.
+    """Train the classifier ``base`` on ``pairs`` into ``out``, unless it exists.
 
-    Its weight against the retriever's score stays: its probabilities are of the same kind.
+    It keeps its weight against the retriever's score, as its probabilities are of the same kind.
     """
     from oreqa.training import train_model
 
@@ -142,7 +145,7 @@ def tune_classifier(recipe: Path, pairs: Path, base: str, seed: int, out: Path, 
 
 
 def keep_calibration(retriever: Path, before: Index, after: Index, questions: Sequence[str]) -> None:
-    """Write to the folder of the ``after`` index's encoder the calibration of the one before, and how cosines map to its."""
+    """Write the previous index's calibration to the folder of the ``after`` index's encoder, with the mapping of cosines."""
     replaced, fitted = compare_cosines(before, after, questions), before.fitted
     calibration = fitted.calibration and fitted.calibration.rescaled(replaced.scales, replaced.offsets)
     changes = {} if calibration is None else {"calibration": asdict(calibration)}
@@ -153,7 +156,7 @@ def keep_calibration(retriever: Path, before: Index, after: Index, questions: Se
 def compare_cosines(before: Index, after: Index, questions: Sequence[str]) -> ReplacedEncoder:
     """Match the cosines of the ``after`` index's encoder to those of the ``before`` index's by mean and standard deviation.
 
-    Both are taken over the passages that an answer would be read from, the five best of each of the ``questions``.
+    Both are taken over the passages that would be read, the five best for each of the ``questions``.
     """
     first, second = _cosines(before, questions), _cosines(after, questions)
     deviations = second.std(0)
@@ -164,6 +167,6 @@ def compare_cosines(before: Index, after: Index, questions: Sequence[str]) -> Re
 
 
 def _cosines(index: Index, questions: Sequence[str]) -> Doubles:
-    """``[passages that are read, 2]``: the cosines of each passage and of its best sentence."""
+    """Return ``[passages that are read, 2]``: the cosines of each passage and of its best sentence."""
     rankings = index.search(questions, PASSAGES_TOP_K, mode="hybrid", unit="passage")
     return np.array([[hit.scores[name] for name in COSINES] for hits in rankings for hit in hits])

@@ -1,4 +1,4 @@
-"""The folder of an adaptation, inside the index's: what lies in it, how it is begun, found again and finished."""
+"""The folder of an adaptation, inside the index's: its contents, and how it is created, found again and finished."""
 
 from __future__ import annotations
 
@@ -23,17 +23,18 @@ from oreqa.paths import index_option, partial_file
 from oreqa.provenance import data_hash, fingerprint
 
 FOLDER = "adapted"
-"""Where an index keeps its adaptations: a folder for each, numbered."""
+"""The folder of an index's adaptations, with a numbered folder for each."""
 
 
 class Work:
     """The paths of an adaptation in its ``folder``, ``INDEX/adapted/N``.
 
-    ``original`` and ``trial`` are copies of the index: as it was at the beginning, and to try the new encoder with.
-    ``first_questions`` are asked for the ``outlook``, of the index and of a copy with the default encoder, ``by_default``.
-    ``trained`` is the trained encoder, ``retriever`` its mix with the one before. ``before`` and ``after`` hold the answers
-    to the user's questions. ``started`` holds the adaptation's arguments, ``measured`` its gains until they are published,
-    and ``report`` the same when it is finished. ``marks`` are those that it learns from and is measured by.
+    ``original`` and ``trial`` are copies of the index: the initial state, and one to try the new encoder with.
+    ``first_questions`` are asked for the ``outlook``, of the index and of a copy with the default encoder,
+    ``by_default``. ``trained`` is the trained encoder, ``retriever`` its mix with the previous one. ``before`` and
+    ``after`` have the answers to the user's questions. ``started`` has the adaptation's arguments, ``measured`` its
+    gains until they are published, and ``report`` the same once it is finished. ``marks`` are those used for training
+    and measuring.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -51,11 +52,11 @@ class Work:
 
 
 def begin(index: Path, arguments: Mapping[str, Any], of_run: Mapping[str, Any], classifier: str | None) -> Work:
-    """The folder of an adaptation: that of an unfinished one of the same documents and arguments, or the next.
+    """Return the folder of an adaptation: an unfinished one of the same documents and arguments, or the next.
 
-    It holds copies of the index, so that updates of the index do not disturb, and the training's recipe. Of an unfinished
-    one with other settings of the training (``run_state``), what was generated is kept. Raises InputError for an index that
-    is empty or has an encoder that cannot be adapted, and for settings that do not fit.
+    It contains copies of the index, unaffected by updates of the index, and the training's recipe. From an unfinished
+    one with other training settings (``run_state``), the generated questions are kept. Raises InputError for an index
+    that is empty or has an encoder that cannot be adapted, and for invalid settings.
     """
     place, settings = index / FOLDER, of_run["settings"]
     numbers = sorted(int(path.name) for path in place.iterdir() if path.name.isdecimal())
@@ -68,7 +69,7 @@ def begin(index: Path, arguments: Mapping[str, Any], of_run: Mapping[str, Any], 
             raise InputError(f"{index}: it holds no text to ask about; add some with: oreqa index PATH{index_option(index)}")
         wanted = {"documents": _documents(original), "encoder": original.fingerprint, "arguments": arguments}
         model = original.settings.model
-    with removed_if_refused(work):  # before anything is forgotten: a mistake in the settings must cost nothing
+    with removed_if_refused(work):  # before anything is deleted: a mistake in the settings must cost nothing
         write_encoder_recipe(work.recipe, work.pairs, model, arguments["seed"], settings)
     started = read_json(work.started) if work.started.is_file() else {}
     if {key: started.get(key) for key in wanted} != wanted:
@@ -94,7 +95,7 @@ def begin(index: Path, arguments: Mapping[str, Any], of_run: Mapping[str, Any], 
 def run_state(
     settings: Sequence[str], classifier: str | None, questions: Path | None, marks: Sequence[Mark]
 ) -> dict[str, Any]:
-    """Arguments that may change between two runs of an adaptation without new questions; later stages run again."""
+    """Return the arguments that may change between runs of an adaptation without new questions; later stages run again."""
     return {
         "settings": settings,
         "classifier": None if classifier is None else model_fingerprint(find_model(classifier)),
@@ -104,7 +105,7 @@ def run_state(
 
 
 def _follow_move(trained: Path, base: str | None) -> None:
-    """Name the model that an unfinished training began with as it is named now: the index may have been moved."""
+    """Update the name of the model that an unfinished training began with: the index may have been moved."""
     from oreqa.training.records import TRAINING_STARTED  # torch takes seconds to import
 
     if (trained / TRAINING_STARTED).is_file():
@@ -114,7 +115,7 @@ def _follow_move(trained: Path, base: str | None) -> None:
 
 @contextmanager
 def removed_if_refused(work: Work) -> Iterator[None]:
-    """Remove the folder of an adaptation that is refused, unless questions were generated there."""
+    """Remove the folder of a refused adaptation, unless questions were generated in it."""
     try:
         yield
     except InputError:
@@ -124,7 +125,7 @@ def removed_if_refused(work: Work) -> Iterator[None]:
 
 
 def finish(work: Work) -> None:
-    """Remove what only the adaptation itself needed, and file its report, last."""
+    """Remove what only the adaptation itself needed; write its report last."""
     for path in (work.original, work.trial, work.trained, work.marks, work.first_questions, work.outlook):
         remove(path)
     for path in work.folder.glob("*.removed"):
@@ -134,9 +135,9 @@ def finish(work: Work) -> None:
 
 
 def report_of_killed(index: Path, arguments: Mapping[str, Any], of_run: Mapping[str, Any]) -> AdaptationReport | None:
-    """The report of the same adaptation that was killed when its encoder had been published; None if there is none.
+    """Return the report of the same adaptation if it was killed after its encoder was published; None otherwise.
 
-    One of other documents or arguments is finished, too.
+    One of other documents or arguments is also finished.
     """
     with Index.open(index) as current:
         model = Path(current.settings.model)
@@ -151,7 +152,7 @@ def report_of_killed(index: Path, arguments: Mapping[str, Any], of_run: Mapping[
 
 
 def _documents(index: Index) -> str:
-    """A hash of an index's passages, whatever its encoder."""
+    """Return a hash of an index's passages, independent of its encoder."""
     digest = hashlib.sha256()
     for passage in index.passages():
         digest.update(passage_hash(passage))

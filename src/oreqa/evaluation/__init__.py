@@ -1,7 +1,7 @@
-"""Tasks with known answers, measured: metrics, significance, the files of a run, and its report.
+"""Evaluates on tasks with known answers: metrics, significance, the files of a run, and its report.
 
-Each function does what the command of its name does (``oreqa eval reqa`` is ``evaluate_reqa``): it writes the run's files
-and returns what metrics.json holds. They are imported when they are asked for.
+Each function does what the command with its name does (``oreqa eval reqa`` is ``evaluate_reqa``): it writes the run's files
+and returns the content of metrics.json. They are imported on first use.
 """
 
 from __future__ import annotations

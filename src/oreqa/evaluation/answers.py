@@ -23,15 +23,15 @@ class Score:
 
 
 def exact_match(prediction: str, golds: Sequence[str]) -> float:
-    """1 if the prediction equals an answer after normalisation."""
+    """Return 1 if the prediction equals an answer after normalisation, else 0."""
     return float(any(normalize_answer(prediction) == normalize_answer(gold) for gold in golds))
 
 
 def score_answer(prediction: str, golds: Sequence[str], version2: bool = False) -> Score:
-    """The best over all answers.
+    """Return the best score over all answers.
 
-    SQuAD 2.0's script leaves out answers that are empty after normalisation, takes a question without any for
-    unanswerable, and gives two empty strings an F1 of 1; that of 1.1 does none of this.
+    SQuAD 2.0's script ignores answers that are empty after normalisation, treats a question without any as unanswerable, and
+    gives two empty strings an F1 of 1; that of 1.1 does none of this.
     """
     if not version2:
         return Score(exact_match(prediction, golds), max((f1_score(prediction, gold) for gold in golds), default=0.0))
@@ -46,19 +46,19 @@ def _f1_version2(prediction: str, gold: str) -> float:
 
 
 def evaluate_answers(predictions: str | Path, gold: str | Path) -> dict[str, Any]:
-    """Score a file of predictions (JSON: question id to answer) against a SQuAD file, 1.1 or 2.0, or a list of questions.
+    """Score a file of predictions (JSON: question id to answer) against a SQuAD file, 1.1 or 2.0, or a question list.
 
-    Returns ``em`` and ``f1`` in percent, the numbers of ``questions`` and of ``missing`` predictions; of 2.0 the same for
-    the ``answerable`` and the ``unanswerable`` ones. Raises InputError for files that cannot be read or do not fit.
+    Returns ``em`` and ``f1`` in percent, the numbers of ``questions`` and of ``missing`` predictions; for 2.0 the same for
+    the ``answerable`` and the ``unanswerable`` ones. Raises InputError for files that cannot be read or do not match.
     """
     return score_answer_file(Path(gold), Path(predictions))[0]
 
 
 def score_answer_file(gold: Path, predictions: Path) -> tuple[dict[str, Any], dict[str, Score]]:
-    """The metrics of evaluate_answers, and each question's score.
+    """Return the metrics of evaluate_answers, and each question's score.
 
-    Version 2.0, known by its unanswerable questions or its version, counts the questions that were predicted and adds
-    figures for those with and without an answer; 1.1 counts a missing prediction as wrong.
+    Version 2.0, recognised by its unanswerable questions or its version, counts the predicted questions and adds figures for
+    those with and without an answer; 1.1 counts a missing prediction as wrong.
     """
     answers = read_json(predictions)
     if not isinstance(answers, dict) or not all(isinstance(text, str) for text in answers.values()):
@@ -85,7 +85,7 @@ def score_answer_file(gold: Path, predictions: Path) -> tuple[dict[str, Any], di
 
 
 def _golds(file: Path) -> tuple[dict[str, list[str]], bool]:
-    """The accepted answers of each question, and whether there may be none."""
+    """Return the accepted answers of each question, and whether there may be none."""
     if data_kind(file) in ("questions", "pairs"):
         golds = {question.id: list(question.answers) for question in load_question_list(file)}
         return golds, not all(golds.values())
@@ -99,7 +99,7 @@ def _golds(file: Path) -> tuple[dict[str, list[str]], bool]:
 
 
 def percent(scores: Sequence[Score]) -> dict[str, float]:
-    """Mean exact match and F1 in percent."""
+    """Return mean exact match and F1 in percent."""
     count = max(len(scores), 1)
     return {
         "em": 100 * sum(score.em for score in scores) / count,

@@ -1,7 +1,7 @@
-"""``oreqa eval classifier``: how well a classifier tells answers from other sentences.
+"""``oreqa eval classifier``: how well a classifier separates answers from other sentences.
 
-Beside it stand guessing and the dual encoder's cosine: Yang et al. 2021, Table 2, reports accuracy and the area under the
-precision-recall curve of the same three.
+It is compared with guessing and the dual encoder's cosine: Yang et al. 2021, Table 2, reports accuracy and the area under
+the precision-recall curve of the same three.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ def evaluate_classifier(
     device: str = "cpu",
     progress: Progress = no_progress,
 ) -> dict[str, Any]:
-    """Tell the answers of a pair file from their negatives (``oreqa mine negatives`` makes such a file).
+    """Separate the answers of a pair file from their negatives (``oreqa mine negatives`` makes such a file).
 
-    Writes the run's files to ``out`` and returns what metrics.json holds, metrics in percent. Raises InputError for pairs
-    that cannot be read or have no negatives, and an ``out`` that holds a run, a model or an index, ModelError for a model
-    that cannot be loaded.
+    Writes the run's files to ``out`` and returns the content of metrics.json, metrics in percent. Raises InputError for
+    pairs that cannot be read or have no negatives, and for an ``out`` with a run, a model or an index, ModelError for a
+    model that cannot be loaded.
     """
     data = Path(data)
     run = Evaluation("classifier", [data], out)
@@ -90,7 +90,7 @@ def evaluate_classifier(
 
 
 def labelled_questions(pairs: Sequence[Pair]) -> list[LabelledQuestion]:
-    """The gold pairs of a file and their negatives, question by question; each candidate once.
+    """Return the gold pairs of a file and their negatives, question by question, with distinct candidates.
 
     Raises InputError if there are no negatives.
     """
@@ -108,7 +108,7 @@ def labelled_questions(pairs: Sequence[Pair]) -> list[LabelledQuestion]:
 
 
 def cosines(encoder: Encoder, rows: Sequence[LabelledQuestion]) -> Reals:
-    """The cosine of every question and candidate sentence, in order, ``[candidates]``."""
+    """Return the cosine of every question and candidate sentence, in order, ``[candidates]``."""
     questions = encoder.encode([row.question for row in rows])
     sentences = sorted({candidate.answer for row in rows for candidate in row.candidates})
     places = {sentence: place for place, sentence in enumerate(sentences)}
@@ -118,9 +118,11 @@ def cosines(encoder: Encoder, rows: Sequence[LabelledQuestion]) -> Reals:
 
 
 def classification_metrics(rows: Sequence[LabelledQuestion], probabilities: Reals, cosine: Reals) -> dict[str, float]:
-    """Metrics in percent: ``acc`` at p = 0.5, ``auc_pr``, ``ece``; and ``majority_acc``, ``cosine_acc``, ``cosine_auc_pr``.
+    """Return metrics in percent:
 
-    The cosine's threshold for one half of the questions is the one that is best on the other half.
+    ``acc`` at p = 0.5, ``auc_pr``, ``ece``; ``majority_acc``, ``cosine_acc``, ``cosine_auc_pr``.
+
+    The cosine's threshold for one half of the questions is the best one on the other half.
     """
     labels = np.array([label for row in rows for label in row.labels])
     half = np.array([_first_half(row.question) for row in rows for _ in row.labels])
@@ -141,7 +143,7 @@ def classification_metrics(rows: Sequence[LabelledQuestion], probabilities: Real
 
 
 def question_results(rows: Sequence[LabelledQuestion], logits: Sequence[Reals]) -> list[QuestionResult]:
-    """Each question's share of candidates classified right, and the ranks of its answers among its candidates."""
+    """Return each question's share of candidates classified correctly, and the ranks of its answers among its candidates."""
     results = []
     for number, (row, scores) in enumerate(zip(rows, logits, strict=True)):
         gold = [place for place, label in enumerate(row.labels) if label]

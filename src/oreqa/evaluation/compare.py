@@ -1,4 +1,4 @@
-"""Two runs on the same questions: differences with their significance, which questions each fails, and the report."""
+"""Compares two runs on the same questions: significance of differences, questions that each fails, and the report."""
 
 from __future__ import annotations
 
@@ -17,24 +17,25 @@ from oreqa.evaluation.runs import Run
 from oreqa.files import write_json
 
 FEW = 50
-"""Questions below which differences are hardly more than chance."""
+"""With fewer questions, differences are hardly more than chance."""
 
 FEW_QUESTIONS = f"Fewer than {FEW} questions: only a large difference can be told from chance."
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """``b`` against ``a``: differences by metric, questions by who fails them, and the questions won and lost.
+    """``b`` against ``a``: differences by metric, questions by which run fails them, and the questions won and lost.
 
-    ``means`` are the two runs' values of each metric, in percent, on the ``questions`` that both have: a run that asked more
-    of them has others in its metrics.json.
+    ``means`` are both runs' values of each metric, in percent, on their common ``questions``: a run with more questions has
+    other values in its metrics.json.
 
-    A question fails when no gold is on top (``p@1`` of 0, or ``em`` where a run has it). ``errors`` are the numbers of
+    A question fails if no gold is on top (``p@1`` of 0, or ``em`` if a run has it). ``errors`` are the numbers of
     questions that ``both`` fail, ``only_a``, ``only_b`` or ``neither``; ``error_shares`` are the same in percent of all.
-    Both are empty for runs that score by degrees alone, as those of generators; their questions are won and lost by gain.
+    Both are empty for runs with graded scores only, such as those of generators; their questions are won and lost by
+    gain.
 
-    ``won`` and ``lost`` are the ten questions with the largest gain and loss in the metric ``won_by``, of which they hold
-    each run's value.
+    ``won`` and ``lost`` are the ten questions with the largest gain and loss in the metric ``won_by``, with each run's
+    value.
     """
 
     a: str
@@ -50,14 +51,14 @@ class Comparison:
 
 
 _DRAWN_BY = ("held_out", "min_questions", "seed")
-"""Settings that decide which questions a run asks, apart from their number."""
+"""Settings that determine which questions a run asks, besides their number."""
 
 
 def compare_runs(a: Run, b: Run, seed: int = 0) -> Comparison:
-    """Compare on the questions that both have.
+    """Compare runs on their common questions.
 
-    Raises InputError if there are none, if their data differ, or if they number their questions differently: reqa numbers
-    those that it asks.
+    Raises InputError if there are none, if their data differ, or if they number their questions differently: reqa
+    numbers the questions it asks.
     """
     if a.summary.get("data_sha256") != b.summary.get("data_sha256"):
         raise InputError(f"{a.name} and {b.name} were made on different data: compare runs of one data file")
@@ -85,7 +86,7 @@ def compare_runs(a: Run, b: Run, seed: int = 0) -> Comparison:
         "only_b": len(fails_b - fails_a),
         "neither": len(ids) - len(fails_a | fails_b),
     }
-    errors = errors if right else {}  # a score by degrees, as of a question's wording, is not wrong or right
+    errors = errors if right else {}  # a graded score, such as that of a question's wording, is neither wrong nor right
     key = next((name for name in ("f1", "mrr", "rouge_l") if name in metrics), "")
     gains = {i: b.questions[i][key] - a.questions[i][key] for i in ids} if key else {}
     by_gain = sorted(gains, key=gains.__getitem__)
@@ -94,7 +95,7 @@ def compare_runs(a: Run, b: Run, seed: int = 0) -> Comparison:
         question = a.questions[i].get("question", "")
         return {"id": i, "question": question, "a": a.questions[i].get(key), "b": b.questions[i].get(key)}
 
-    # Without right and wrong a question is won by any gain.
+    # Without right and wrong, a question is won by any gain.
     turned_right = fails_a - fails_b if right else {i for i in gains if gains[i] > 0}
     turned_wrong = fails_b - fails_a if right else {i for i in gains if gains[i] < 0}
     won = tuple(row(i) for i in reversed(by_gain) if i in turned_right)[:10]
@@ -108,7 +109,7 @@ def _percent(values: Sequence[float]) -> float:
 
 
 def _asked_the_same(a: Run, b: Run, ids: Sequence[str]) -> bool:
-    """Whether equal ids are equal questions; of a run that is kept without their texts, by how they were drawn."""
+    """Return whether equal ids are equal questions; for a run stored without their texts, by how they were drawn."""
     texts = [(a.questions[i].get("question"), b.questions[i].get("question")) for i in ids]
     if all(None not in pair for pair in texts):
         return all(of_a == of_b for of_a, of_b in texts)
@@ -117,13 +118,13 @@ def _asked_the_same(a: Run, b: Run, ids: Sequence[str]) -> bool:
 
 
 def _is_metric(name: str, value: object, a: Run, b: Run) -> bool:
-    """Whether a field of a question's row is a metric, whose mean both runs have."""
+    """Return whether a field of a question's row is a metric whose mean both runs have."""
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return is_number and name in a.summary and name in b.summary
 
 
 def write_comparison(folder: Path, comparisons: Sequence[Comparison]) -> None:
-    """Write both files into a folder, comparison.json last: what ``oreqa compare --json`` prints.
+    """Write both files into a folder, comparison.json last, as ``oreqa compare --json`` prints it.
 
     Raises InputError if it holds a run, a model or an index, or is a file.
     """
@@ -156,7 +157,7 @@ def _values(means: Sequence[float]) -> str:
 
 
 def _errors(c: Comparison, a: str, b: str) -> str:
-    """The Venn diagram of the questions that are wrong, and their numbers."""
+    """Return the Venn diagram of wrong questions, and their numbers."""
     errors, share = c.errors, c.error_shares
     rows = [
         ("wrong in both", "both"),

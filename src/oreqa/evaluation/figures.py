@@ -19,7 +19,10 @@ VENN_COLOURS = ("#c26a2b", "#2f6f9f")
 
 
 def rank_curve(best_ranks: Sequence[float]) -> str:
-    """Share of questions whose first gold lies within the top N. ``best_ranks`` has one rank a question, from 1."""
+    """Return the share of questions whose first gold is within the top N.
+
+    ``best_ranks`` has one rank per question, from 1.
+    """
     best = np.array(best_ranks)
     depths = np.unique(np.round(np.logspace(0, 2, 40)))
     figure = new_figure(7, 3)
@@ -32,14 +35,15 @@ def rank_curve(best_ranks: Sequence[float]) -> str:
 
 
 def calibration_figure(bins: Sequence[Bin]) -> str:
-    """Accuracy against confidence, with the diagonal of perfect calibration."""
+    """Return accuracy against confidence, with the diagonal of perfect calibration."""
     figure = new_figure(4.5, 4)
     _plot_calibration(figure.add_subplot(), bins, "p, %", "share that answers, %")
     return _svg(figure)
 
 
 def trust_figure(bins: Sequence[Bin], coverage: Reals, risk: Reals) -> str:
-    """Right answers against confidence; and the share of wrong answers, ``risk``, against that of questions answered."""
+    """Return right answers against confidence; and the share of wrong answers, ``risk``, against that of questions
+    answered."""
     figure = new_figure(9, 3.6)
     left, right = figure.subplots(1, 2)
     _plot_calibration(left, bins, "confidence, %", "answers that are right, %")
@@ -59,7 +63,7 @@ def _plot_calibration(axes: Any, bins: Sequence[Bin], across: str, up: str) -> N
 
 
 def histogram(values: Sequence[float], label: str, counted: str) -> str:
-    """How many of ``values``, in percent, lie in each twentieth."""
+    """Return how many of ``values``, in percent, are in each twentieth."""
     figure = new_figure(7, 3)
     axes = figure.add_subplot()
     axes.hist(values, bins=20, range=(0, 100), color="#2f7d4f")
@@ -69,9 +73,9 @@ def histogram(values: Sequence[float], label: str, counted: str) -> str:
 
 
 def venn_circles(only_a: int, only_b: int, both: int) -> tuple[float, float, float]:
-    """Radii of two circles and the distance of their centres, so that the three regions' areas are the three numbers.
+    """Return radii of two circles and the distance of their centres that make the areas of the three regions the numbers.
 
-    An empty set has radius 0. Sets without a common member touch in no point; a set inside the other touches its border.
+    An empty set has radius 0. Disjoint sets do not touch; a set inside the other touches its border.
     """
     a, b = (math.sqrt((only + both) / math.pi) for only in (only_a, only_b))
     nearest, farthest = abs(a - b), a + b
@@ -89,7 +93,7 @@ def venn_circles(only_a: int, only_b: int, both: int) -> tuple[float, float, flo
 
 
 def _overlap(a: float, b: float, distance: float) -> float:
-    """Area that two circles share, of radii ``a`` and ``b``, whose borders cross."""
+    """Return the common area of two circles with radii ``a`` and ``b`` whose borders cross."""
     to_chord = (distance**2 + a**2 - b**2) / (2 * distance)
     segments = 0.0
     for radius, height in ((a, to_chord), (b, distance - to_chord)):
@@ -99,12 +103,12 @@ def _overlap(a: float, b: float, distance: float) -> float:
 
 
 def venn_figure(only_a: int, only_b: int, both: int, total: int) -> str:
-    """Two sets of a population of ``total`` as circles, ``VENN_COLOURS`` on them; the numbers are percent of the total.
+    """Return two sets of a population of ``total`` as circles in ``VENN_COLOURS``; numbers are percent of the total.
 
-    All areas are on one scale. A region too narrow for its number has it above, with a line to the region.
+    All areas have the same scale. A region too narrow for its number has it above, connected by a line.
     """
     figure = new_figure(5, 3)
-    from matplotlib.patches import Circle  # once new_figure has told matplotlib where its cache is
+    from matplotlib.patches import Circle  # after new_figure has told matplotlib where its cache is
 
     axes = figure.add_subplot()
     axes.set_aspect("equal")
@@ -147,14 +151,15 @@ def venn_figure(only_a: int, only_b: int, both: int, total: int) -> str:
 
 
 def _outside(inner: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
-    """The widest part of an interval that another one leaves free."""
+    """Return the widest part of an interval outside another one."""
     before = (inner[0], min(inner[1], max(inner[0], other[0])))
     behind = (max(inner[0], min(inner[1], other[1])), inner[1])
     return max(before, behind, key=lambda part: part[1] - part[0])
 
 
 def new_figure(width: float, height: float) -> Any:
-    """An empty figure of so many inches. matplotlib's cache of fonts goes to our cache folder, not to the user's home."""
+    """Return an empty figure with a size in inches. matplotlib's font cache goes to our cache folder, not to the
+    user's home."""
     os.environ.setdefault("MPLCONFIGDIR", str(cache_folder() / "matplotlib"))
     from matplotlib.figure import Figure
 
@@ -162,7 +167,7 @@ def new_figure(width: float, height: float) -> Any:
 
 
 def style_axes(axes: Any) -> None:
-    """A faint grid, and no frame on top and at the right."""
+    """Add a faint grid, and remove the frame at the top and right."""
     axes.grid(alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
 

@@ -1,4 +1,4 @@
-"""The frame of every evaluation: its folder, its clock, work that resumes, and the files that it writes."""
+"""The common part of all evaluations: folder, clock, resumable work, and output files."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from oreqa.provenance import code_of_result, data_hash, fingerprint
 
 
 class Evaluation:
-    """An evaluation of a ``task`` on files of ``data``, which are hashed in their order, written to the folder ``out``.
+    """An evaluation of a ``task`` on files of ``data``, which are hashed in order, written to the folder ``out``.
 
-    Raises InputError for a folder that is taken (``run_folder``).
+    Raises InputError for a folder that is in use (``run_folder``).
     """
 
     def __init__(self, task: str, data: Sequence[Path], out: str | Path) -> None:
@@ -31,7 +31,7 @@ class Evaluation:
         self.start()
 
     def start(self) -> None:
-        """Start the clock: loading data and models does not count."""
+        """Start the clock: loading data and models is excluded."""
         self._started = time.monotonic()
 
     @property
@@ -48,9 +48,9 @@ class Evaluation:
         make: Callable[[int, int], list[dict[str, Any]]],
         advance: Advance,
     ) -> list[dict[str, Any]]:
-        """The ``count`` rows of work that is kept in the run's file ``name`` until the run is written.
+        """Return the ``count`` rows of work stored in the run's file ``name`` until the run is written.
 
-        ``make`` gives the rows from one number to another, so many ``together``. They are made anew if anything
+        ``make`` returns the rows from one number to another, ``together`` at a time. They are made again if anything
         ``decisive`` has changed.
         """
         self._unfinished = self.out / name
@@ -68,12 +68,12 @@ class Evaluation:
         figure: tuple[str, str] | None = None,
         examples: tuple[str, str] | None = None,
     ) -> dict[str, Any]:
-        """Write metrics.json, per_question.jsonl, run.trec and report.html, and return what metrics.json holds.
+        """Write metrics.json, per_question.jsonl, run.trec and report.html, and return the content of metrics.json.
 
-        ``candidates`` is how many there were to choose from. ``settings`` hold all that decided the numbers. ``metrics`` are
-        kept with the means over the ``results``; those that people are shown are in percent. ``figure`` is a title and an
-        SVG for the report, in place of the curve of ranks; ``examples`` are a title and HTML, in place of the questions
-        whose gold is not on top.
+        ``candidates`` is how many there were to choose from. ``settings`` has everything that determined the numbers.
+        ``metrics`` are saved with the means over the ``results``; those shown to people are in percent. ``figure`` is a
+        title and an SVG for the report, replacing the curve of ranks; ``examples`` are a title and HTML, replacing the
+        questions whose gold is not on top.
         """
         summary = {
             "task": self.task,
@@ -97,8 +97,11 @@ class Evaluation:
 
 
 def run_folder(out: str | Path) -> Path:
-    """The folder that a run is to be written to. Raises InputError if it holds what would be lost or mixed with the run: a
-    finished run, a model or an index; and if it is a file."""
+    """Return the folder for a run.
+
+    Raises InputError if it contains what would be lost or mixed with the run (a finished run, a model or an index), and
+    if it is a file.
+    """
     folder = as_path(out, "out")
     if (folder / "metrics.json").is_file():
         held = "a finished run"

@@ -1,4 +1,4 @@
-"""``oreqa eval generator``: generated questions compared with those that people asked about the same answers."""
+"""``oreqa eval generator``: compares generated questions with those that people asked about the same answers."""
 
 from __future__ import annotations
 
@@ -45,14 +45,13 @@ def evaluate_generator(
 ) -> dict[str, Any]:
     """Generate a question for the first answer of each question of a SQuAD or MRQA file, and compare the two.
 
-    Answers that do not stand where the data says are passed over.
+    Answers that are not where the data says are skipped. ``style`` is one that the generator learned, by default its
+    first. With ``held_out``, only articles held out of training are asked about; ``draw`` questions are drawn by
+    ``seed``, by default all. Writes the run's files to ``out`` and returns the content of metrics.json: ROUGE-L and
+    BLEU-4 in percent, and the questions generated per second.
 
-    ``style`` is one that the generator learned, by default its first. With ``held_out`` only the articles that training
-    holds out are asked about; ``draw`` questions are drawn by ``seed``, all if left out. Writes the run's files to ``out``
-    and returns what metrics.json holds: ROUGE-L and BLEU-4 in percent, and the questions generated a second.
-
-    Raises InputError for data that cannot be read and an ``out`` that holds a run, a model or an index, ModelError for a
-    model that cannot be loaded.
+    Raises InputError for data that cannot be read and for an ``out`` with a run, a model or an index, ModelError for a model
+    that cannot be loaded.
     """
     data = as_path(data, "data")
     run = Evaluation("generator", [data], out)
@@ -97,7 +96,7 @@ def evaluate_generator(
 
 
 def _asked(data: Path, held_out: bool, whole: bool) -> list[tuple[str, str, MarkedAnswer]]:
-    """Id and text of every question, and its first answer in its sentences, or in the ``whole`` paragraph."""
+    """Return id and text of every question, and its first answer in its sentences, or in the ``whole`` paragraph."""
     paragraphs = load_paragraphs(data)
     rows = []
     for paragraph in split_articles(paragraphs)[1] if held_out else paragraphs:
@@ -111,7 +110,7 @@ def _asked(data: Path, held_out: bool, whole: bool) -> list[tuple[str, str, Mark
 def _results(
     rows: Sequence[tuple[str, str, MarkedAnswer]], texts: Sequence[str], scores: Sequence[float]
 ) -> list[QuestionResult]:
-    """Rows whose question is an answer in its context, and whose answer is the generated question."""
+    """Return rows whose question is an answer in its context, and whose answer is the generated question."""
     return [
         QuestionResult(
             id=key,
@@ -127,7 +126,7 @@ def _results(
 def _examples(
     rows: Sequence[tuple[str, str, MarkedAnswer]], texts: Sequence[str], scores: Sequence[float], number: int = 20
 ) -> str:
-    """Questions evenly spread over the file as an HTML table, each with its answer marked in the context."""
+    """Return questions evenly spread over the file as an HTML table, each with its answer marked in the context."""
     head = "".join(f"<th class=text>{name}</th>" for name in ("answer in its context", "generated", "asked by a person"))
     body = []
     for (_, gold, marked), text, score in list(zip(rows, texts, scores, strict=True))[:: -(-len(rows) // number)]:
@@ -139,9 +138,9 @@ def _examples(
 
 
 def rouge_l(predictions: Sequence[str], references: Sequence[str]) -> list[float]:
-    """ROUGE-L's F1 (Lin 2004) of each pair, 0..1: longest common subsequence of lower-case words without stemming.
+    """Return ROUGE-L's F1 (Lin 2004) of each pair, 0..1: longest common subsequence of lower-case words without stemming.
 
-    As in rouge-score, words are runs of a to z and digits: other letters part words, and text without any scores 0.
+    As in rouge-score, words are runs of a to z and digits: other letters separate words, and text without any scores 0.
     Raises InputError if rouge-score is not installed.
     """
     scorer = _import("rouge_score.rouge_scorer").RougeScorer(["rougeL"])
@@ -149,9 +148,9 @@ def rouge_l(predictions: Sequence[str], references: Sequence[str]) -> list[float
 
 
 def rouge_l_coco(predictions: Sequence[str], references: Sequence[str]) -> list[float]:
-    """ROUGE-L of each pair, 0..1, as papers on question generation report it, by the measure of coco-caption.
+    """Return ROUGE-L of each pair, 0..1, as papers on question generation report it, by coco-caption's measure.
 
-    Punctuation counts, so that every question mark is a match, and recall weighs more: the F measure of β = 1.2.
+    Punctuation counts, so that every question mark matches, and recall has more weight: the F measure with β = 1.2.
     Raises InputError if rouge-score is not installed.
     """
     scorer = _import("rouge_score.rouge_scorer").RougeScorer(["rougeL"], tokenizer=_WordsAndMarks())
@@ -164,14 +163,14 @@ def rouge_l_coco(predictions: Sequence[str], references: Sequence[str]) -> list[
 
 
 class _WordsAndMarks:
-    """A tokeniser for rouge-score: lower-case words, and each mark of punctuation by itself."""
+    """A tokeniser for rouge-score: lower-case words, and each punctuation mark separately."""
 
     def tokenize(self, text: str) -> list[str]:
         return re.findall(r"\w+|[^\w\s]", text.lower())
 
 
 def bleu_4(predictions: Sequence[str], references: Sequence[str]) -> float:
-    """Corpus BLEU-4 (Papineni et al. 2002) in percent, of lower-case words split from punctuation.
+    """Return corpus BLEU-4 (Papineni et al. 2002) in percent, of lower-case words split from punctuation.
 
     Raises InputError if sacrebleu is not installed.
     """

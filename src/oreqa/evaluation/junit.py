@@ -1,4 +1,4 @@
-"""A regression test as JUnit XML, which CI servers read: a test case a question."""
+"""A regression test as JUnit XML, which CI servers read: one test case per question."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from oreqa.evaluation.outcomes import AskedQuestion, RegressionReport
 from oreqa.files import need_writable, write_bytes
 
 _NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML 1.0 cannot hold, not even escaped."""
+"""Characters not allowed in XML 1.0, even escaped."""
 
 _LOOKED_AT = 1000
-"""Bytes in which a file says that it is a JUnit file."""
+"""Bytes within which a file identifies itself as JUnit."""
 
 
 def need_junit_file(path: Path) -> None:
-    """Raise InputError if a file cannot be written, or is there and holds something else."""
+    """Raise InputError if a file cannot be written, or exists with other content."""
     need_writable(path, str(path))
     if path.is_file() and path.stat().st_size:
         with path.open("rb") as file:
@@ -27,10 +27,10 @@ def need_junit_file(path: Path) -> None:
 
 
 def write_junit(path: Path, name: str, report: RegressionReport) -> None:
-    """Write a test suite of this ``name``: a case a question, a failure for each that fails the test, and as skipped those
-    that are not right without failing it.
+    """Write a test suite with this ``name``: a case per question, failed if it fails the test, skipped if not right
+    otherwise.
 
-    Characters that XML cannot hold are left out. The time of a case is the mean of all: they are answered together.
+    Characters not allowed in XML are dropped. The time of each case is the mean, as they are answered together.
     """
     number, failures = len(report.questions), report.failures
     totals = {

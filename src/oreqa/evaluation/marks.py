@@ -1,4 +1,4 @@
-"""Measure an index's answers by its marks: right ones, refusals, precision by threshold, and a better threshold."""
+"""Measures an index's answers by its marks: right ones, refusals, precision by threshold, and a better threshold."""
 
 from __future__ import annotations
 
@@ -26,13 +26,15 @@ FEWEST_TO_SUGGEST = 50
 """Measured marks from which on a threshold is suggested."""
 
 STEPS = tuple(step / 20 for step in range(1, 20))
-"""Thresholds that are compared, besides the one that counts now."""
+"""Thresholds compared, besides the current one."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThresholdRow:
-    """What a ``threshold`` does to the first answers: ``given_answers`` are shown, of them ``right``; ``right_side`` of
-    all are on its right side: right ones shown, wrong ones withheld."""
+    """The effect of a ``threshold`` on the first answers: ``given_answers`` are shown, of which ``right``.
+
+    ``right_side`` counts those on its right side: right ones shown, wrong ones withheld.
+    """
 
     threshold: float
     given_answers: int
@@ -41,18 +43,18 @@ class ThresholdRow:
 
     @property
     def precision(self) -> float | None:
-        """The share of right answers among those that are given; None if there are none."""
+        """The share of right answers among those given; None if there are none."""
         return self.right / self.given_answers if self.given_answers else None
 
 
 @dataclass(frozen=True, slots=True)
 class MarksReport:
-    """An index's marks by their ``verdicts``, and its answers measured by them as they are now.
+    """An index's marks by their ``verdicts``, and its current answers measured by them.
 
-    ``changed`` marks are not measured: the index has their passage no more, or not as it was. Of ``answerable`` questions
-    so many are answered ``right`` and ``wrong``, and ``refused``; of the ``unanswerable`` ones ``rightly_refused``.
-    ``threshold`` is the one that counts now, None for models that are not calibrated; ``suggested`` one with more first
-    answers on its right side, from ``FEWEST_TO_SUGGEST`` questions on.
+    ``changed`` marks are not measured: their passage is gone from the index or has changed. Of the ``answerable`` questions,
+    ``right`` and ``wrong`` are answered, and ``refused`` are not; of the ``unanswerable`` ones, ``rightly_refused`` are.
+    ``threshold`` is the current one, None for uncalibrated models; ``suggested`` is one with more first answers on its right
+    side, from ``FEWEST_TO_SUGGEST`` questions on.
     """
 
     verdicts: Mapping[str, int]
@@ -69,7 +71,7 @@ class MarksReport:
 
     @property
     def measured(self) -> int:
-        """Questions that were asked."""
+        """The number of questions asked."""
         return self.answerable + self.unanswerable
 
 
@@ -92,10 +94,10 @@ def measure_marks(
     device: str = "cpu",
     progress: Progress = no_progress,
 ) -> MarksReport:
-    """Ask an index its marked questions as ``oreqa ask`` does, but for corrected answers, and judge the first answers.
+    """Ask an index its marked questions like ``oreqa ask``, except for corrected answers, and judge the first answers.
 
-    One is right if it says what the marked one does, as ``evaluate_openqa`` judges it, or stands inside of it. Raises
-    InputError for an index without marks, or with damaged ones, and what ``Answerer.load`` raises.
+    One is right if it says the same as the marked one, as judged by ``evaluate_openqa``, or is contained in it. Raises
+    InputError for an index without marks, or with damaged ones, and whatever ``Answerer.load`` raises.
     """
     folder = as_index_folder(index)
     marks = _need_marks(folder)
@@ -129,10 +131,10 @@ def measure_marks(
 
 
 def write_marks(index: str | Path, out: str | Path, kind: MarkedKind = "questions") -> int:
-    """Write an index's marks as data to evaluate, fit or train with: the ``MarkedKind`` says for what. Returns how many.
+    """Write an index's marks as data for evaluation, fitting or training, by ``MarkedKind``; return their number.
 
-    Marks are left out whose passage the index has no more; but for a list of questions, those without an answer, too.
-    Raises InputError for an index without marks, or with damaged ones, and a file that cannot be written.
+    Marks whose passage is gone from the index are dropped, and, except for a question list, those without an answer. Raises
+    InputError for an index without marks, or with damaged ones, and for a file that cannot be written.
     """
     folder, path = as_index_folder(index), as_path(out, "out")
     choice(kind, ("questions", "pairs", "squad"), "kind")
@@ -184,7 +186,7 @@ def _row(threshold: float, judged: Sequence[_Judged]) -> ThresholdRow:
 
 
 def _suggested(rows: Sequence[ThresholdRow], threshold: float | None, questions: int) -> float | None:
-    """The threshold with the most first answers on its right side, of equal ones the nearest; None if it is that already."""
+    """Return the threshold with the most first answers on its right side, the nearest of ties; None if it is current."""
     if threshold is None or questions < FEWEST_TO_SUGGEST:
         return None
     best = max(rows, key=lambda row: (row.right_side, -abs(row.threshold - threshold)))

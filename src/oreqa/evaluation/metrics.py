@@ -1,4 +1,4 @@
-"""Metrics of ranks and of scores against labels, and whether two systems differ on the same questions.
+"""Metrics of ranks and of scores against labels, and tests of whether two systems differ on the same questions.
 
 Tied ranks get their mean, so that a constant scorer gains nothing.
 """
@@ -51,11 +51,11 @@ MEANING = {
     "r@5": "share of the gold, top 5",
     "r@10": "share of the gold, top 10",
 }
-"""The metrics that are shown, in this order, and what they mean."""
+"""The metrics that are shown, in this order, and their meaning."""
 
 
 def gold_ranks(scores: Reals, gold: Sequence[int]) -> list[float]:
-    """Ranks, from 1, of the gold candidates among all ``scores``; equal scores share their mean rank."""
+    """Return ranks, from 1, of the gold candidates among all ``scores``; equal scores share their mean rank."""
     ranks = []
     for candidate in gold:
         gold_score = scores[candidate]
@@ -65,9 +65,9 @@ def gold_ranks(scores: Reals, gold: Sequence[int]) -> list[float]:
 
 
 def question_metrics(ranks: Sequence[float]) -> dict[str, float]:
-    """One question's metrics from the sorted ranks of its gold candidates, as fractions.
+    """Return one question's metrics from the sorted ranks of its gold candidates, as fractions.
 
-    ``mrr`` is the reciprocal of the best rank; ``mrr@100`` counts ranks beyond 100 as 0 (Yang et al. 2021 report it);
+    ``mrr`` is the reciprocal of the best rank; ``mrr@100`` counts ranks beyond 100 as 0 (reported by Yang et al. 2021);
     ``p@N`` is 1 if any gold is in the top N (hit rate); ``r@N`` is the fraction of the gold in the top N (ENDX, Eq. 15). A
     gold candidate that was not retrieved has the rank infinity.
     """
@@ -81,7 +81,7 @@ def question_metrics(ranks: Sequence[float]) -> dict[str, float]:
 
 
 def mean_metrics(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Means over questions, in percent, rounded to two digits; no questions, no metrics."""
+    """Return means over questions, in percent, rounded to two digits; empty without questions."""
     if not rows:
         return {}
     return {name: round(100 * float(np.mean([row[name] for row in rows])), 2) for name in rows[0]}
@@ -89,7 +89,7 @@ def mean_metrics(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Predictions of like probability: their share of all, their mean probability, and the share of them that is right."""
+    """Predictions of similar probability: their share of all, their mean probability, and how many of them are right."""
 
     share: float
     confidence: float
@@ -97,7 +97,7 @@ class Bin:
 
 
 def average_precision(scores: Reals, labels: Flags) -> float:
-    """Area under the precision-recall curve as the sum of precision times the gain in recall; ties count as one step."""
+    """Return the area under the precision-recall curve as the sum of precision times recall gain; ties are one step."""
     if not labels.any():
         return 0.0
     order = np.argsort(-scores, kind="stable")
@@ -108,7 +108,7 @@ def average_precision(scores: Reals, labels: Flags) -> float:
 
 
 def roc_area(scores: Reals, labels: Flags) -> float:
-    """How often a true one of two scores is higher than a false one; ties count half. 0.5 where a class is empty."""
+    """Return how often a true score exceeds a false one; ties count half. 0.5 if a class is empty."""
     false = np.sort(scores[~labels])
     true = scores[labels]
     if not len(true) or not len(false):
@@ -118,7 +118,7 @@ def roc_area(scores: Reals, labels: Flags) -> float:
 
 
 def best_threshold(scores: Reals, labels: Flags) -> float:
-    """The threshold of the highest accuracy; scores that reach it are predicted to be true."""
+    """Return the threshold with the highest accuracy; scores that reach it are predicted true."""
     order = np.argsort(-scores, kind="stable")
     ends = np.r_[np.flatnonzero(np.diff(scores[order])), len(order) - 1]
     true_positives = np.cumsum(labels[order])[ends]
@@ -129,7 +129,7 @@ def best_threshold(scores: Reals, labels: Flags) -> float:
 
 
 def coverage(scores: Reals, labels: Flags, precision: float) -> float:
-    """The largest share of items above some threshold of which at least ``precision`` are true; 0 where none is."""
+    """Return the largest share of items above a threshold of which at least ``precision`` are true; 0 if there is none."""
     order = np.argsort(-scores, kind="stable")
     ends = np.diff(scores[order], append=-np.inf) != 0  # a threshold splits no tie
     shares = np.cumsum(labels[order]) / np.arange(1, len(order) + 1)
@@ -138,12 +138,12 @@ def coverage(scores: Reals, labels: Flags, precision: float) -> float:
 
 
 def calibration_error(probabilities: Reals, labels: Flags) -> float:
-    """Expected calibration error over ``CALIBRATION_BINS`` of equal width."""
+    """Return the expected calibration error over ``CALIBRATION_BINS`` of equal width."""
     return float(sum(row.share * abs(row.confidence - row.accuracy) for row in calibration(probabilities, labels)))
 
 
 def calibration(probabilities: Reals, labels: Flags) -> list[Bin]:
-    """The bins of equal width that are not empty, from the least probable on."""
+    """Return the non-empty bins of equal width, from the least probable on."""
     numbers = np.minimum((probabilities * CALIBRATION_BINS).astype(int), CALIBRATION_BINS - 1)
     rows = []
     for number in np.unique(numbers):
@@ -154,7 +154,7 @@ def calibration(probabilities: Reals, labels: Flags) -> list[Bin]:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Mean of ``b - a`` over questions, its 95% bootstrap interval, and the two-sided p-value of there being none."""
+    """Mean of ``b - a`` over questions, its 95% bootstrap interval, and the two-sided p-value under no difference."""
 
     mean: float
     low: float

@@ -1,5 +1,5 @@
-"""Answer all questions of a file, from passages or as ``oreqa ask`` does, and score the answers and their
-confidence; unfinished work resumes."""
+"""Answers all questions of a file, from passages or like ``oreqa ask``, and scores the answers and their confidence;
+unfinished work resumes."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ from oreqa.progress import Progress, show
 _ASKED_TOGETHER = 8
 _ANSWERS_KEPT = max(ANSWER_CUTOFFS)
 _NOTHING: dict[str, Any] = {"answers": [], "before": ""}
-"""The row of a question that is refused: re-ranking changes nothing about it, as its passage is the only one."""
+"""The row of a refused question: re-ranking does not change it, as its passage is the only one."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredPredictions:
-    """The predictions of all questions with their scores, the run's further metrics, and a figure for its report."""
+    """The predictions of all questions with their scores, the run's other metrics, and a figure for its report."""
 
     predictions: Sequence[Prediction]
     results: Sequence[QuestionResult]
@@ -54,12 +54,12 @@ class ScoredPredictions:
 
     @property
     def first_answers(self) -> list[str]:
-        """The first answer to each question, "" where it is refused."""
+        """Return the first answer to each question, "" if refused."""
         return [prediction.answers[0][0] if prediction.answers else "" for prediction in self.predictions]
 
 
 def search_passages(answerer: Answerer, questions: Sequence[str], mode: Mode) -> list[list[tuple[Passage, float]]]:
-    """The best passages of the collection with their scores, re-ranked if there is a re-ranker of hits."""
+    """Return the best passages of the collection with their scores, re-ranked if there is a re-ranker of hits."""
     rankings = answerer.index.search(questions, max(answerer.passages, answerer.rerank_hits), mode=mode, unit="passage")
     if answerer.hit_reranker is not None:
         rankings = reranked_hits(answerer.hit_reranker, questions, rankings, answerer.rerank_hits)
@@ -77,7 +77,7 @@ def answer_from_passages(
     precision: Mapping[str, str],
     progress: Progress,
 ) -> ScoredPredictions:
-    """The best answers in each question's passages; with ``null`` none where the passage's log-odds are below it."""
+    """Return the best answers in each question's passages; with ``null``, none if the passage's log-odds are below it."""
     texts = [question.text for question in questions]
     passages = [[passage for passage, _ in of_question] for of_question in evidence]
     scores = [[score for _, score in of_question] for of_question in evidence]
@@ -113,7 +113,8 @@ def answer_from_passages(
 
 
 def _answer_row(ranked: Sequence[ScoredSpan]) -> dict[str, Any]:
-    """A question's kept row: the best answers, the first one before re-ranking, and the best one's passage logit."""
+    """Return a question's stored row: the best answers, the first one before re-ranking, and the best one's passage
+    logit."""
     if not ranked:
         return {**_NOTHING, "passage_logit": None}
     before = max(ranked, key=lambda candidate: candidate.scores.get("before_span_reranker", candidate.score))
@@ -124,7 +125,7 @@ def _answer_row(ranked: Sequence[ScoredSpan]) -> dict[str, Any]:
 def ask_questions(
     run: Evaluation, answerer: Answerer, questions: Sequence[OpenQuestion], settings: Mapping[str, Any], progress: Progress
 ) -> ScoredPredictions:
-    """The answers to each question, none if it is refused, and the passages that they come from, best first."""
+    """Return the answers to each question, none if refused, and the passages that they come from, best first."""
     texts = [question.text for question in questions]
 
     def ask(begin: int, end: int) -> list[dict[str, Any]]:
@@ -165,13 +166,16 @@ def ask_questions(
 
 
 RIGHT_F1 = 0.5
-"""The F1 from which an answer counts as right, as where the confidence was fitted: its ends may differ from the accepted."""
+"""The F1 from which an answer counts as right, as in fitting the confidence: its ends may differ from the accepted ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The best answers of all questions, ``[questions]`` each: their ``confidence``, 0 where there was nothing to answer
-    with, whether they are ``right``, and whether the question is ``answerable``."""
+    """The best answers of all questions, ``[questions]`` each.
+
+    They have their ``confidence``, 0 if there was nothing to answer with, whether they are ``right``, and whether the
+    question is ``answerable``.
+    """
 
     confidence: NDArray[np.float64]
     right: NDArray[np.bool_]
@@ -179,7 +183,7 @@ class Judged:
 
 
 def judge(questions: Sequence[OpenQuestion], predictions: Sequence[Prediction]) -> Judged | None:
-    """Judge the best answers, refused ones too; None if there is no answer or one without a confidence."""
+    """Judge the best answers, including refused ones; return None if there is no answer or one lacks a confidence."""
     best = [prediction.best or ("", 0.0) for prediction in predictions]
     answerable = [question.is_answerable for question in questions]
     right = [
@@ -193,8 +197,11 @@ def judge(questions: Sequence[OpenQuestion], predictions: Sequence[Prediction]) 
 
 
 def trust_metrics(judged: Judged) -> dict[str, float]:
-    """``auc_answerable``: how often the confidence is higher for an answerable question than for an unanswerable one;
-    ``auc_right``: the same for right answers and all others; ``ece``. In percent; what has only one class is left out."""
+    """Return ``auc_answerable``, ``auc_right`` and ``ece`` in percent, omitting those with only one class.
+
+    ``auc_answerable`` is how often the confidence is higher for an answerable question than for an unanswerable one;
+    ``auc_right`` is the same for right answers and all others.
+    """
     metrics = {}
     for name, labels in (("auc_answerable", judged.answerable), ("auc_right", judged.right)):
         if 0 < labels.sum() < len(labels):
@@ -204,9 +211,9 @@ def trust_metrics(judged: Judged) -> dict[str, float]:
 
 
 def risk_coverage(judged: Judged) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The share of questions answered, from the surest answer on, and the share of wrong answers among these.
+    """Return the share of questions answered, from the most confident answer on, and the share of wrong answers among them.
 
-    Answers of one confidence are given together.
+    Answers with equal confidence are given together.
     """
     order = np.argsort(-judged.confidence, kind="stable")
     ends = np.r_[np.flatnonzero(np.diff(judged.confidence[order])), len(order) - 1]
@@ -216,7 +223,7 @@ def risk_coverage(judged: Judged) -> tuple[NDArray[np.float64], NDArray[np.float
 
 
 def trust_section(judged: Judged) -> tuple[str, str]:
-    """Heading and SVG for a report."""
+    """Return heading and SVG for a report."""
     title = (
         "Answers that are right (F1 of 0.5 or more) by their confidence, and wrong ones by the share of questions answered"
     )

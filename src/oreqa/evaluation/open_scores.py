@@ -1,8 +1,7 @@
-"""Answers to open questions against their accepted ones, the retrieval that limits them, and refusals.
+"""Scores answers to open questions against accepted ones, the retrieval that limits them, and refusals.
 
-A question without an accepted answer is unanswerable: to refuse it is right. Where questions are asked as ``oreqa ask``
-answers them, ``em``, ``f1`` and ``right`` count it so, as SQuAD 2.0 does; ``answerable_*`` and ``acc@5`` are of the other
-questions alone.
+A question without an accepted answer is unanswerable: refusing it is right. For questions asked like ``oreqa ask``,
+``em``, ``f1`` and ``right`` count it so, as in SQuAD 2.0; ``answerable_*`` and ``acc@5`` cover only the other questions.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ JUDGED_PASSAGES = 5
 """Passages in which the right one is looked for."""
 
 MOST_WORDS = 3
-"""An answer that holds an accepted one has at most so many times its words."""
+"""An answer that contains an accepted one has at most this many times its words."""
 
 _WORD = regex.compile(r"[\p{L}\p{N}\p{M}]+|[^\p{Z}\p{C}]")
 
@@ -47,12 +46,12 @@ class Prediction:
     answers: Sequence[tuple[str, float]]
     before: str
     retrieved: Sequence[tuple[str, str, float]]
-    """Passages that were read: name, text and score."""
+    """Passages read: name, text and score."""
     best: tuple[str, float | None] | None = None
 
 
 def score_open(question: OpenQuestion, prediction: str) -> Score:
-    """Exact match and F1; for a pattern, whether it matches, as both."""
+    """Return exact match and F1; for a pattern, whether it matches, as both."""
     if question.pattern is not None:
         match = float(bool(prediction) and match_pattern(prediction, question.pattern))
         return Score(match, match)
@@ -60,7 +59,7 @@ def score_open(question: OpenQuestion, prediction: str) -> Score:
 
 
 def has_answer(text: str, question: OpenQuestion) -> bool:
-    """Whether a passage holds an answer: its words one after another, without case (DPR's match), or the pattern."""
+    """Return whether a passage contains an answer: its consecutive words, ignoring case (DPR's match), or the pattern."""
     if question.pattern is not None:
         return match_pattern(text, question.pattern, anchored=False)
     words = _words(text)
@@ -73,8 +72,12 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def score_predictions(questions: Sequence[OpenQuestion], predictions: Sequence[Prediction]) -> list[QuestionResult]:
-    """Score every question: ``em``, ``f1``, ``em@N`` (a right one among the first N), and ``acc@N`` (an answer stands in one
-    of the first N passages: the most that reading can reach) unless some question is unanswerable."""
+    """Score every question:
+
+    ``em``, ``f1``, ``em@N`` (a right one among the first N), and ``acc@N`` unless some are unanswerable.
+
+    ``acc@N``: one of the first N passages contains an answer, the upper bound of reading.
+    """
     retrieval = all(question.is_answerable for question in questions)
     results = []
     for question, prediction in zip(questions, predictions, strict=True):
@@ -84,7 +87,7 @@ def score_predictions(questions: Sequence[OpenQuestion], predictions: Sequence[P
 
 
 def retrieval_accuracy(questions: Sequence[OpenQuestion], predictions: Sequence[Prediction]) -> dict[str, float]:
-    """``acc@N`` of the questions that have an answer, in percent."""
+    """Return ``acc@N`` of the answerable questions, in percent."""
     pairs = zip(questions, predictions, strict=True)
     return mean_metrics([_accuracy(question, prediction) for question, prediction in pairs if question.is_answerable])
 
@@ -111,7 +114,7 @@ def _result(question: OpenQuestion, prediction: Prediction, accuracy: dict[str, 
 def question_result(
     question: OpenQuestion, prediction: Prediction, metrics: dict[str, float], rank: float
 ) -> QuestionResult:
-    """A question's row: its ``metrics``, the ``rank`` of the first right answer or passage, and the best of both."""
+    """Return a question's row: its ``metrics``, the ``rank`` of the first right answer or passage, and the best of both."""
     return QuestionResult(
         id=question.id,
         question=question.text,
@@ -126,11 +129,11 @@ def question_result(
 
 
 def reranking_analysis(results: Sequence[QuestionResult], reranked: int) -> dict[str, int]:
-    """Count the questions, all with an answer, that re-ranking mended and broke.
+    """Count the questions, all with an answer, that re-ranking fixed and broke.
 
     ``mendable`` had a right answer among the first ``reranked`` but not on top; ``mended`` of them have it now, and
-    ``broken`` had it on top and lost it. Re-ranking moves answers within the first ``reranked`` only, so that where a right
-    one stands afterwards tells whether it was among them.
+    ``broken`` had it on top and lost it. Re-ranking moves answers only within the first ``reranked``, so that the
+    position of a right one afterwards tells whether it was among them.
     """
     wrong = [result for result in results if not result.metrics["em_before"]]
     right = [result for result in results if result.metrics["em_before"]]
@@ -143,15 +146,15 @@ def reranking_analysis(results: Sequence[QuestionResult], reranked: int) -> dict
 
 
 def expect_refusals(questions: Sequence[OpenQuestion]) -> bool:
-    """Whether the questions tell what should be refused, or which document holds the answer."""
+    """Return whether the questions say what should be refused, or which document contains the answer."""
     return any(not question.is_answerable or question.document for question in questions)
 
 
 def is_right(answer: str, question: OpenQuestion) -> bool:
-    """Whether an answer equals an accepted one, or holds one and has at most ``MOST_WORDS`` times as many words.
+    """Return whether an answer equals an accepted one, or contains one and has at most ``MOST_WORDS`` times as many words.
 
-    Both are normalised as SQuAD's scripts do, which leave nothing of ``!``: such an answer is right as it is. Of a pattern,
-    whether it matches.
+    Both are normalised like in SQuAD's scripts, which leave nothing of ``!``: such an answer is right unnormalised. For a
+    pattern, whether it matches.
     """
     if question.pattern is not None:
         return bool(score_open(question, answer).em)
@@ -166,14 +169,14 @@ def is_right(answer: str, question: OpenQuestion) -> bool:
 
 
 def is_document(name: str, document: str) -> bool:
-    """Whether a document's name, or that of the table that a row stands in, ends in the path or matches the pattern."""
+    """Return whether the name of a document, or of a row's table, ends in the path or matches the pattern."""
     table = name.rpartition("#")[0]
     paths = [f"/{name}", f"/{table}"] if is_supported(Path(table)) else [f"/{name}"]
     return any(path.endswith(f"/{document}") or fnmatchcase(path, document) for path in paths)
 
 
 def check_documents(questions: Sequence[OpenQuestion], names: Iterable[str], data: Path) -> None:
-    """Raise InputError, with the first question, if a document that holds an answer is not among the indexed ``names``."""
+    """Raise InputError, with the first question, if a document with an answer is not among the indexed ``names``."""
     indexed = set(names)
     wanted = {question.document: question.id for question in reversed(questions) if question.document}
     for document in reversed(wanted):
@@ -187,7 +190,7 @@ def check_documents(questions: Sequence[OpenQuestion], names: Iterable[str], dat
 def score_replies(questions: Sequence[OpenQuestion], predictions: Sequence[Prediction]) -> list[QuestionResult]:
     """Score every question: ``em``, ``f1``, ``right`` (1 for a refusal of an unanswerable one) and ``refused``.
 
-    The rank is that of the first passage of the question's document that holds an accepted answer.
+    The rank is that of the first passage of the question's document that contains an accepted answer.
     """
     results = []
     for question, prediction in zip(questions, predictions, strict=True):
@@ -204,7 +207,7 @@ def score_replies(questions: Sequence[OpenQuestion], predictions: Sequence[Predi
 
 
 def passage_rank(question: OpenQuestion, prediction: Prediction) -> float:
-    """The rank, from 1, of the first passage that holds an accepted answer in the right document; infinite without one."""
+    """Return the rank, from 1, of the first passage with an accepted answer in the right document; infinite if none."""
     for rank, (name, text, _) in enumerate(prediction.retrieved, 1):
         if has_answer(text, question) and (question.document is None or is_document(name, question.document)):
             return rank
@@ -212,10 +215,10 @@ def passage_rank(question: OpenQuestion, prediction: Prediction) -> float:
 
 
 def refusal_metrics(questions: Sequence[OpenQuestion], results: Sequence[QuestionResult]) -> dict[str, float]:
-    """The numbers of questions, and metrics in percent; those of no question at all are left out.
+    """Return the numbers of questions, and metrics in percent; those over no questions are omitted.
 
     ``answerable_em``, ``answerable_f1`` and ``answerable_right`` are of the first answer, ``acc@5`` of the first five
-    passages. ``precision`` is the share of right answers among all answers, those to unanswerable questions too.
+    passages. ``precision`` is the share of right answers among all answers, including those to unanswerable questions.
     """
     pairs = list(zip(questions, results, strict=True))
     answerable = [result for question, result in pairs if question.is_answerable]
@@ -233,7 +236,7 @@ def refusal_metrics(questions: Sequence[OpenQuestion], results: Sequence[Questio
 def grouped_metrics(
     questions: Sequence[OpenQuestion], results: Sequence[QuestionResult]
 ) -> dict[str, dict[str, dict[str, float]]]:
-    """The same by collection and by kind, where the questions name them."""
+    """Return the same by collection and by kind, for questions that name them."""
     groups: dict[str, dict[str, dict[str, float]]] = {}
     for label, names in (
         ("collection", [question.collection for question in questions]),

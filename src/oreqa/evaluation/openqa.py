@@ -1,4 +1,4 @@
-"""``oreqa eval openqa``: questions answered from a collection, from their own paragraphs, or as ``oreqa ask`` does."""
+"""``oreqa eval openqa``: answers questions from a collection, from their own paragraphs, or like ``oreqa ask``."""
 
 from __future__ import annotations
 
@@ -59,21 +59,21 @@ def evaluate_openqa(
     device: str = "cpu",
     progress: Progress = no_progress,
 ) -> dict[str, Any]:
-    """Answer questions from all paragraphs of a SQuAD or MRQA file, or from an index: EM, F1, accuracy of retrieval.
+    """Answer questions from all paragraphs of a SQuAD or MRQA file, or from an index: EM, F1, retrieval accuracy.
 
-    The paragraphs' index is kept in the folder ``index``, else in ``out/index``. A list of questions without paragraphs
-    needs an index of documents, $OREQA_INDEX or .oreqa where none is named. If there are questions without an answer, or
-    rows that name a document, questions are asked as Answerer.ask does, which may refuse, and the confidence is measured,
-    too. ``gold_passages`` reads each question's own paragraph instead; then ``null`` keeps SQuAD 2.0's unanswerable
-    questions and refuses where the log-odds of the passage's answering are below it.
+    The paragraphs' index is kept in the folder ``index``, else in ``out/index``. A question list without paragraphs
+    needs an index of documents, by default $OREQA_INDEX or .oreqa. If some questions have no answer, or rows name a
+    document, questions are asked like Answerer.ask, which may refuse, and the confidence is measured, too.
+    ``gold_passages`` reads each question's own paragraph instead; then ``null`` keeps SQuAD 2.0's unanswerable questions
+    and refuses if the log-odds that the passage answers are below it.
 
-    ``passages`` are read for each question, the best by ``mode``; a ``hit_reranker`` may re-rank the ``rerank_hits`` best
-    before. A ``span_reranker`` of None leaves the reader's spans in their order. ``combine`` changes weights of the one
-    score, as ``{"reranking": 0.5}``. ``draw`` questions are drawn by ``seed``.
+    ``passages`` are read for each question, the best by ``mode``; a ``hit_reranker`` may first re-rank the
+    ``rerank_hits`` best. A ``span_reranker`` of None keeps the order of the reader's spans. ``combine`` changes weights
+    of the combined score, e.g. ``{"reranking": 0.5}``. ``draw`` questions are drawn by ``seed``.
 
-    Writes the run's files and predictions.json to ``out`` and returns what metrics.json holds, metrics in percent. Answers
-    are kept in ``out`` as they come: an interrupted run resumes when it is started again. Raises InputError for data that
-    cannot be read, arguments that do not fit together, and an ``out`` that holds a finished run, a model or an index,
+    Writes the run's files and predictions.json to ``out`` and returns the content of metrics.json, metrics in percent.
+    Answers are stored in ``out`` as they come: an interrupted run resumes when it is started again. Raises InputError
+    for data that cannot be read, conflicting arguments, and an ``out`` with a finished run, a model or an index,
     ModelError for a model that cannot be loaded.
     """
     choice(mode, MODES, "mode")
@@ -157,7 +157,7 @@ def _check_gold_passages(
     mode: Mode,
     model: str | Path,
 ) -> None:
-    """Raise InputError for data without paragraphs, and for arguments that reading them would ignore."""
+    """Raise InputError for data without paragraphs, and for arguments that would be ignored when reading them."""
     if not source.paragraphs:
         raise InputError(f"{data}: its questions have no paragraphs to read as gold passages; search an index instead")
     if index is not None or rerank_hits or mode != "hybrid":
@@ -167,9 +167,9 @@ def _check_gold_passages(
 
 
 def weight_changes(combine: Mapping[str, float] | Iterable[tuple[str, float]]) -> dict[str, Any]:
-    """Weights of the combination to change, each in its own type.
+    """Return the weights of the combination to change, each in its own type.
 
-    Raises InputError for a weight that does not exist, or a value that its type does not take.
+    Raises InputError for an unknown weight, or a value of the wrong type.
     """
     try:
         changes = dict(combine)
@@ -197,7 +197,7 @@ def _weight(name: str, value: object, plain: Mapping[str, Any]) -> float | int |
 
 
 def _check_weights_are_used(changes: Collection[str], gold_passages: bool, without_reranker: bool) -> None:
-    """Raise InputError for a weight of a score that there is none of."""
+    """Raise InputError for a weight of a score that is not computed."""
     if without_reranker and (unused := [name for name in ("reranking", "rerank_spans", "alone") if name in changes]):
         raise InputError(f"combine: {', '.join(unused)} would be ignored: there is no span re-ranker")
     if gold_passages and (unused := [name for name in ("selection", "retrieval") if name in changes]):
@@ -207,10 +207,10 @@ def _check_weights_are_used(changes: Collection[str], gold_passages: bool, witho
 def _draw_questions(
     source: QuestionFile, data: Path, number: int | None, seed: int, unanswerable: bool
 ) -> tuple[list[OpenQuestion], list[int], bool]:
-    """Questions, drawn if there are more than ``number``; where the data have them, the places of their own paragraphs; and
-    whether any question of the data, drawn or not, tells what should be refused.
+    """Return questions, drawn if there are more than ``number``, the places of their own paragraphs, and whether to refuse.
 
-    Paragraphs' questions without an answer are left out unless they are ``unanswerable``.
+    The places are given if the data has them; the last says whether any question of the data, drawn or not, tells what
+    should be refused. Paragraphs' questions without an answer are dropped unless they are ``unanswerable``.
     """
     is_list = not source.paragraphs
     kept = [n for n, question in enumerate(source.questions) if is_list or unanswerable or question.is_answerable]
@@ -231,7 +231,7 @@ def _open_collection(
     device: str,
     progress: Progress,
 ) -> Index:
-    """The index of the data's passages; of data without any, the ``index`` that is named."""
+    """Return the index of the data's passages; for data without any, the named ``index``."""
     if passages:
         opened = index_passages(Path(index) if index else out / "index", passages, settings, device, progress)
     elif (index := index or default_index()) is None:

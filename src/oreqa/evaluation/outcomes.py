@@ -1,4 +1,4 @@
-"""What came of the questions of a regression test, and what changed since the run that was kept."""
+"""The outcomes of a regression test's questions, and what changed since the baseline."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 Outcome = Literal["right", "rightly refused", "wrong", "refused"]
-"""A question that the documents answer is answered right, wrong, or refused; one without an answer is rightly refused, or
-answered, which is wrong."""
+"""A question with an answer in the documents is answered right, wrong, or refused; one without an answer is rightly refused,
+or answered, which is wrong."""
 
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
@@ -18,11 +18,11 @@ _PASSING: tuple[Outcome, ...] = OUTCOMES[:2]
 
 @dataclass(frozen=True, slots=True)
 class AskedQuestion:
-    """A question with its ``expected`` answers, none if the documents hold none, and what came of it.
+    """A question with its ``expected`` answers, none if the documents have none, and its outcome.
 
-    ``answer`` is the first answer as ``oreqa ask`` shows it, or of a refused question the best guess, with its ``place``
-    and ``confidence``; empty if there is none. ``before`` and ``answer_before`` are those of the baseline, None and empty
-    where it lacks the question.
+    ``answer`` is the first answer as shown by ``oreqa ask``, or the best guess for a refused question, with its
+    ``place`` and ``confidence``; empty if there is none. ``before`` and ``answer_before`` are those of the baseline,
+    None and empty if it lacks the question.
     """
 
     id: str
@@ -47,21 +47,21 @@ class AskedQuestion:
 
     @property
     def is_worse(self) -> bool:
-        """Whether it passed in the baseline, and does not now."""
+        """Whether it passed in the baseline but does not now."""
         return self.before in _PASSING and not self.passes
 
     @property
     def is_better(self) -> bool:
-        """Whether it did not pass in the baseline, and does now."""
+        """Whether it did not pass in the baseline but does now."""
         return self.before is not None and self.before not in _PASSING and self.passes
 
 
 @dataclass(frozen=True, slots=True)
 class RegressionReport:
-    """The ``questions`` of a file, asked now, against the ``baseline``, which this run became if it ``is_saved``.
+    """The ``questions`` of a file, asked now, against the ``baseline``, which this run replaced if it ``is_saved``.
 
-    ``is_first`` says that there was no baseline. ``dropped`` questions are in the baseline and not in the file. The test
-    ``passed`` if no question is worse than in the baseline; with a ``minimum`` if at least that share of them passes.
+    ``is_first`` says that there was no baseline. ``dropped`` questions are in the baseline but not in the file. The test
+    ``passed`` if no question is worse than in the baseline; with a ``minimum``, if at least that share of them passes.
     """
 
     questions: tuple[AskedQuestion, ...]
@@ -85,22 +85,21 @@ class RegressionReport:
 
     @property
     def passed(self) -> bool:
-        """Whether the test is passed: a run that was saved on purpose is not compared."""
+        """Whether the test passed: a run saved on purpose is not compared."""
         if self.minimum is not None:
             return self.passing >= self.minimum * len(self.questions) - 1e-9
         return self.is_saved or not any(question.is_worse for question in self.questions)
 
     @property
     def failures(self) -> tuple[AskedQuestion, ...]:
-        """The questions that fail the test: those that are worse, or with a ``minimum`` all that do not pass."""
+        """Return the questions that fail the test: those that are worse, or with a ``minimum`` all that do not pass."""
         if self.passed:
             return ()
         return tuple(row for row in self.questions if row.is_worse or (self.minimum is not None and not row.passes))
 
 
 def changes(questions: Sequence[AskedQuestion]) -> Mapping[str, list[AskedQuestion]]:
-    """What is worth reading, worst first: questions that are worse than before, new ones that do not pass, those that
-    failed otherwise before, and those that are better."""
+    """Return the changes, worst first: worse questions, new ones that fail, ones failing differently, and better ones."""
     groups: dict[str, list[AskedQuestion]] = {"worse": [], "new": [], "otherwise": [], "better": []}
     for question in questions:
         if question.is_worse:

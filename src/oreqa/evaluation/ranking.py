@@ -1,4 +1,4 @@
-"""Candidates ranked for every question of a task: sentences (ReQA, MultiReQA) and documents (BEIR)."""
+"""Ranks candidates for every question of a task: sentences (ReQA, MultiReQA) and documents (BEIR)."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from oreqa.models.reader.reader import CHUNK
 from oreqa.progress import Advance, ignore
 
 TOP_K = 100
-"""Candidates that a run keeps of every question."""
+"""Candidates that a run keeps per question."""
 
 _BATCH = 256
-"""Questions that are searched together."""
+"""Questions searched together."""
 
 
 def rank_sentences(
@@ -106,7 +106,7 @@ def rank_documents(
 
 
 def _document_result(task: Beir, name: str, scores: dict[str, float], titles: dict[str, str]) -> QuestionResult:
-    """One question's outcome from the ``scores`` of the documents that were retrieved, best first."""
+    """Return one question's outcome from the ``scores`` of the retrieved documents, best first."""
     from ir_measures import ScoredDoc, iter_calc, nDCG
 
     grades = task.qrels[name]

@@ -1,4 +1,4 @@
-"""A regression test for an index: questions of one's own, asked again, and what changed since the run that was kept."""
+"""A regression test for an index: users' own questions, asked again, and what changed since the baseline."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ def regression_test(
     device: str = "cpu",
     progress: Progress = no_progress,
 ) -> RegressionReport:
-    """Ask an index a file's questions as ``oreqa ask`` does, judge the first answers, and compare them with the baseline.
+    """Ask an index a file's questions like ``oreqa ask``, judge the first answers, and compare them with the baseline.
 
-    The ``questions`` are any data with answers, as for ``evaluate_openqa``; those with an empty list of answers should be
-    refused. An answer is right if it equals an accepted one, or holds one and is at most three times as long in words. The
-    ``baseline`` is a file with a row a question; left out, it is ``NAME.baseline.jsonl`` beside the questions, and the
-    first run writes it. ``save`` puts this run in its place. With a ``minimum`` the test is passed if at least that share
-    of questions passes, whatever the baseline says. ``junit`` is a file to write as JUnit XML. All files are written at the
-    end, as a whole.
+    The ``questions`` are any data with answers, as for ``evaluate_openqa``; those with an empty list of answers should
+    be refused. An answer is right if it equals an accepted one, or contains one and is at most three times as long in
+    words. The ``baseline`` is a file with one row per question, by default ``NAME.baseline.jsonl`` next to the
+    questions, written by the first run. ``save`` replaces it by this run. With a ``minimum``, the test passes if at
+    least that share of questions passes, whatever the baseline says. ``junit`` is a file to write as JUnit XML. All
+    files are written atomically at the end.
 
-    Raises InputError for data that cannot be read, a question that is asked twice, a named baseline that is not there, and
-    files that cannot be written, and what ``Answerer.load`` raises.
+    Raises InputError for data that cannot be read, a repeated question, a named baseline that does not exist, and files that
+    cannot be written, and whatever ``Answerer.load`` raises.
     """
     file, folder = as_path(questions, "questions"), as_index_folder(index)
     minimum = None if minimum is None else share(minimum, "minimum")
@@ -83,7 +83,7 @@ def regression_test(
 
 
 def _questions(file: Path) -> dict[str, OpenQuestion]:
-    """The questions of a file by what equal ones share: rows may be moved without being new questions."""
+    """Return the questions of a file by an id that equal ones share, so that rows may be moved."""
     asked: dict[str, OpenQuestion] = {}
     for question in load_question_file(file).questions:
         if (other := asked.setdefault(question_id(question.text), question)) is not question:
@@ -102,7 +102,7 @@ def _default_baseline(file: Path) -> Path:
 
 
 def _read_baseline(file: Path) -> dict[str, tuple[Outcome, str]]:
-    """The outcome of each question, and its answer. Raises InputError for a file that is no baseline."""
+    """Return the outcome of each question, and its answer. Raises InputError for a file that is no baseline."""
     kept = {}
     for number, row in read_jsonl(file):
         where = f"{file}, line {number}"
@@ -148,5 +148,5 @@ def _outcome(question: OpenQuestion, answer: Answer | None) -> Outcome:
 
 
 def _text(answer: Answer) -> str:
-    """What ``oreqa ask`` shows as the answer: its text, or its block."""
+    """Return what ``oreqa ask`` shows as the answer: its text, or its block."""
     return answer.block.text if answer.form == "block" and answer.block else answer.text

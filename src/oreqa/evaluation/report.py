@@ -15,7 +15,7 @@ from oreqa.evaluation.runs import QuestionResult
 from oreqa.files import write_text
 
 _PUBLISHED_QUESTIONS = 10539
-"""Questions of both tasks; a run on fewer, drawn or held out, is another task."""
+"""Questions of both tasks; a run on fewer, drawn or held out, is a different task."""
 
 # ReQA SQuAD dev, 10,250 candidates: ENDX (Table 2), R@N in percent.
 _REQA_SQUAD = (
@@ -35,7 +35,7 @@ _MULTIREQA_SQUAD = (
     ("Dual encoder", {"mrr@100": 72.8, "p@1": 62.8, "p@5": 85.4, "p@10": 91.0}),
     ("Dual encoder, augmented", {"mrr@100": 73.7, "p@1": 63.8, "p@5": 86.1, "p@10": 91.6}),
 )
-# SHA-256, as provenance.data_hash computes it, of SQuAD's dev-v1.1.json with the candidates' boundaries.
+# SHA-256, computed by provenance.data_hash, of SQuAD's dev-v1.1.json with the candidates' boundaries.
 _TASKS = {
     "8124914ec97487b88624f2a5ebc60523609cac3b4946a5038adf44f1e94457fa": _REQA_SQUAD,  # both files gzipped
     "fc1eaf1eceb8aae9f53cfcf54de1b697bf482ae53e942dca8dcb4468a93bb878": _REQA_SQUAD,  # both unpacked
@@ -68,8 +68,8 @@ def write_report(
 ) -> None:
     """Write the page. ``published`` rows, of the same task, are shown below ours.
 
-    ``figure`` is a title and an SVG, in place of the curve of ranks; ``examples`` are a title and HTML, in place of the
-    questions that fail.
+    ``figure`` is a title and an SVG, replacing the curve of ranks; ``examples`` are a title and HTML, replacing the
+    failing questions.
     """
     shown = [name for name in MEANING if name in summary]
     metrics = "".join(
@@ -98,7 +98,7 @@ def write_report(
 
 
 def _shown(value: Any) -> str:
-    """A setting as people write it."""
+    """Format a setting for people."""
     if isinstance(value, Mapping):
         return ", ".join(f"{key} {_shown(part)}" for key, part in value.items()) or "–"
     if value is None or isinstance(value, bool):
@@ -107,7 +107,7 @@ def _shown(value: Any) -> str:
 
 
 def run_title(summary: Mapping[str, Any]) -> str:
-    """A run in a line: its task, its mode, how many questions and candidates it had."""
+    """Return a run in one line: its task, its mode, its numbers of questions and candidates."""
     counts = [f"{summary[name]:,} {name}" for name in ("questions", "candidates") if name in summary]
     return f"{summary['task']} {summary['mode']}: {', '.join(counts)}"
 
@@ -125,7 +125,7 @@ def write_page(path: Path, title: str, body: str) -> None:
 
 
 def _comparison(summary: Mapping[str, Any], published: Sequence[tuple[str, Mapping[str, float]]]) -> str:
-    """Our figures above published ones, of the metrics that any of them reports."""
+    """Return our figures above published ones, for the metrics that any of them reports."""
     shown = [name for name in MEANING if name in summary and any(name in figures for _, figures in published)]
     rows = [_row(f"oreqa {summary['mode']}", summary, shown, "ours")]
     rows += [_row(name, figures, shown, "") for name, figures in published]
@@ -140,7 +140,8 @@ def _row(name: str, figures: Mapping[str, Any], shown: Sequence[str], kind: str)
 
 
 def _failures(results: Sequence[QuestionResult]) -> str:
-    """20 questions that were answered wrong, or whose first gold is not on top, evenly spread over all such questions."""
+    """Return 20 questions that were answered wrong, or whose first gold is not on top, evenly spread over all such
+    questions."""
     failed = [result for result in results if not result.metrics.get("right", result.ranks[0] <= 1)]
     if not failed:
         return "<p>None.</p>"
@@ -157,5 +158,5 @@ def _failures(results: Sequence[QuestionResult]) -> str:
 
 
 def published_rows(data_sha256: str, questions: int) -> tuple[tuple[str, dict[str, float]], ...]:
-    """Published rows for the data of this hash, asked all its questions; none for a task that no paper reports."""
+    """Return published rows for the data with this hash and all of its questions; none for a task that no paper reports."""
     return _TASKS.get(data_sha256, ()) if questions == _PUBLISHED_QUESTIONS else ()

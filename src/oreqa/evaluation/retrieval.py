@@ -43,14 +43,16 @@ def evaluate_reqa(
 ) -> dict[str, Any]:
     """Retrieve the answer sentence among all sentences of a SQuAD or MRQA file (ReQA, MultiReQA).
 
-    The candidates' boundaries are those of the file ``sentences``, else our own splitter's. The task's index is kept in the
-    folder ``index``, else in ``out/index``. The ``hit_reranker`` re-ranks the ``rerank_hits`` best. ``held_out`` takes only
-    the tenth of the articles that training leaves out. Of their questions, those are asked that have an answer sentence with
-    at least ``min_questions`` questions (``often_asked``); ``draw`` of these are drawn by ``seed``. The candidates stay.
+    The candidates' boundaries come from the file ``sentences``, else from our splitter. The task's index is kept in the
+    folder ``index``, else in ``out/index``. The ``hit_reranker`` re-ranks the ``rerank_hits`` best. ``held_out`` uses
+    only the tenth of the articles that training leaves out. Of their questions, those are asked that have an answer
+    sentence with at least ``min_questions`` questions (``often_asked``); ``draw`` of these are drawn by ``seed``. The
+    candidates stay.
 
-    Writes the run's files to ``out`` and returns what metrics.json holds, metrics in percent. Raises InputError for data
-    that cannot be read, hold no question with an answer or no answer with ``min_questions`` questions, and for a wrong mode
-    or number, and an ``out`` that holds a run, a model or an index, ModelError for a model that cannot be loaded.
+    Writes the run's files to ``out`` and returns the content of metrics.json, metrics in percent. Raises InputError for
+    data that cannot be read, have no question with an answer or no answer with ``min_questions`` questions, for an
+    invalid mode or number, and for an ``out`` with a run, a model or an index, ModelError for a model that cannot be
+    loaded.
     """
     choice(mode, MODES, "mode")
     hit_reranker, rerank_hits = chosen_reranking(hit_reranker, rerank_hits)
@@ -93,11 +95,11 @@ def evaluate_beir(
     device: str = "cpu",
     progress: Progress = no_progress,
 ) -> dict[str, Any]:
-    """Retrieve documents for the judged questions ``split`` of a BEIR folder. The other arguments as in evaluate_reqa.
+    """Retrieve documents for the judged questions ``split`` of a BEIR folder. Other arguments are as in evaluate_reqa.
 
-    Writes the run's files to ``out`` and returns what metrics.json holds, metrics in percent. Raises InputError for data
-    that cannot be read, a wrong mode or number, and an ``out`` that holds a run, a model or an index, ModelError for a model
-    that cannot be loaded.
+    Writes the run's files to ``out`` and returns the content of metrics.json, metrics in percent. Raises InputError for
+    data that cannot be read, an invalid mode or number, and an ``out`` with a run, a model or an index, ModelError for a
+    model that cannot be loaded.
     """
     choice(mode, MODES, "mode")
     data, (hit_reranker, rerank_hits) = Path(data), chosen_reranking(hit_reranker, rerank_hits)
@@ -116,11 +118,11 @@ def evaluate_beir(
 def _settings(
     settings: Settings, of_task: Mapping[str, Any], hit_reranker: str | Path | None, rerank_hits: int, device: str
 ) -> dict[str, Any]:
-    """All that decided the numbers of a run."""
+    """Return everything that determined the numbers of a run."""
     precision = used_precision(device, "encoder", *(["classifier"] if rerank_hits else []))
     return {**asdict(settings), **of_task, **reranking_settings(hit_reranker, rerank_hits), "precision": precision}
 
 
 def reranking_settings(hit_reranker: str | Path | None, rerank_hits: int) -> dict[str, Any]:
-    """The settings of re-ranking hits in metrics.json; none without re-ranking."""
+    """Return the settings of re-ranking hits for metrics.json; empty without re-ranking."""
     return {"classifier": str(hit_reranker), "rerank": rerank_hits} if rerank_hits else {}

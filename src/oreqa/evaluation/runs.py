@@ -1,4 +1,4 @@
-"""A run's folder: metrics.json, per_question.jsonl and run.trec, written and read again."""
+"""A run's folder: writes and reads metrics.json, per_question.jsonl and run.trec."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from oreqa.files import need, optional, read_json, read_jsonl, write_json, write
 class QuestionResult:
     """One question's outcome: metrics as fractions, the ranks of its gold, and the best candidates with their scores.
 
-    ``texts`` are those of the first candidates of ``top``; a candidate whose parts are ranked may be there more than once.
+    ``texts`` are those of the first candidates of ``top``; a candidate whose parts are ranked may occur more than once.
     ``answers`` are those of an answering task, best first, with their scores; ``best`` is the best one with its confidence,
-    given or refused. ``ranks`` are empty where nothing is ranked.
+    given or refused. ``ranks`` are empty if nothing is ranked.
     """
 
     id: str
@@ -34,7 +34,7 @@ class QuestionResult:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """An evaluation as it was written: ``summary`` is metrics.json, ``questions`` the rows of per_question.jsonl by id."""
+    """A saved evaluation: ``summary`` is metrics.json, ``questions`` the rows of per_question.jsonl by id."""
 
     name: str
     summary: Mapping[str, Any]
@@ -74,7 +74,7 @@ def _row(result: QuestionResult) -> dict[str, Any]:
 
 
 def _distinct(top: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
-    """Each candidate where it stands first: TREC's files name it once."""
+    """Return each candidate at its first position: TREC's files name it once."""
     scores: dict[str, float] = {}
     for candidate, score in top:
         scores.setdefault(candidate, score)
@@ -82,7 +82,7 @@ def _distinct(top: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
 
 
 def _token(text: str) -> str:
-    """TREC's columns are separated by blanks."""
+    """Return a text without blanks, which separate TREC's columns."""
     return "_".join(text.split()) or "_"
 
 

@@ -1,7 +1,6 @@
-"""Weights of the scores and calibration, fitted on questions with answers: for an index, or for models that ship.
+"""Fits score weights and calibration on questions with answers: for an index, or for models that ship.
 
-``fit_index`` does what ``oreqa fit`` does, and ``undo_fit`` what its ``--undo`` does. The names are imported when they are
-asked for.
+``fit_index`` does what ``oreqa fit`` does, and ``undo_fit`` what its ``--undo`` does. The names are imported on first use.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Fit the probability that an answer is right: logistic regression, the threshold, and what they are worth."""
+"""Fits the probability that an answer is right: logistic regression, the threshold, and their quality."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ from oreqa.evaluation.metrics import calibration_error, coverage, roc_area
 from oreqa.models.fitted import Calibration
 
 THRESHOLDS = np.linspace(0.01, 0.8, 80)
-"""Thresholds that are tried."""
+"""Thresholds tried."""
 
 PENALTY, PRIOR = 1e-4, 0.5
-"""Weights in the loss of the squared weights, and, by the number of answers, of those of standardised features."""
+"""Weights in the loss of the squared weights, and, divided by the number of answers, of those of standardised features."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedAnswers:
-    """The best answers to a set of questions: their features ``x``, ``[answers, features]``, whether each is ``right``, and
-    whether its question is ``answerable``."""
+    """The best answers to a set of questions: features ``x``, ``[answers, features]``, and labels.
+
+    The labels are whether each is ``right``, and whether its question is ``answerable``.
+    """
 
     x: Doubles
     right: Flags
@@ -30,18 +32,18 @@ class JudgedAnswers:
 
 
 def fit_logistic(sets: Sequence[JudgedAnswers]) -> tuple[Doubles, float]:
-    """The weights and the bias of the logistic regression of ``right``, every set weighing the same.
+    """Return the weights and the bias of the logistic regression of ``right``, with equal weight for every set.
 
-    The loss is the mean negative log-likelihood, ``PENALTY`` times the squared weights, and ``PRIOR`` by the number of
-    answers times the squared weights of the standardised features, as scikit-learn's with C = 1: few answers move the
-    weights little. Answers that are all right, or all wrong, say nothing about the features: the weights are 0, and the bias
-    gives the share by Laplace's rule.
+    The loss is the mean negative log-likelihood, plus ``PENALTY`` times the squared weights, plus ``PRIOR`` divided by
+    the number of answers times the squared weights of the standardised features, like scikit-learn's with C = 1: few
+    answers move the weights little. Answers that are all right, or all wrong, say nothing about the features: the
+    weights are 0, and the bias gives the share by Laplace's rule.
     """
     x, right = np.concatenate([of_set.x for of_set in sets]), np.concatenate([of_set.right for of_set in sets])
     if right.all() or not right.any():
         return np.zeros(x.shape[1]), float(np.log((right.sum() + 1) / ((~right).sum() + 1)))
     mean, scale = x.mean(0), x.std(0)
-    scale[scale < 1e-9 * (1 + np.abs(mean))] = np.inf  # what is the same for all answers tells nothing
+    scale[scale < 1e-9 * (1 + np.abs(mean))] = np.inf  # a constant feature tells nothing
     scaled = [((of_set.x - mean) / scale, of_set.right.astype(np.float64)) for of_set in sets]
     penalty = PENALTY / scale**2 + PRIOR / len(x)
 
@@ -64,14 +66,14 @@ def fit_logistic(sets: Sequence[JudgedAnswers]) -> tuple[Doubles, float]:
 def fit_calibration(
     names: Sequence[str], sets: Sequence[JudgedAnswers], threshold_sets: Sequence[JudgedAnswers] = ()
 ) -> Calibration:
-    """The calibration of features with these names, rounded; its threshold is chosen on ``threshold_sets``, or the same."""
+    """Return the rounded calibration of the named features; ``threshold_sets``, or ``sets``, choose its threshold."""
     weights, bias = fit_logistic(sets)
     rounded = {name: round(float(weight), 3) for name, weight in zip(names, weights, strict=True)}
     return Calibration(rounded, round(bias, 3), right_threshold(threshold_sets or sets, weights, bias))
 
 
 def probabilities(answers: JudgedAnswers, weights: Doubles, bias: float) -> Doubles:
-    """The probability of each answer, ``[answers]``."""
+    """Return the probability of each answer, ``[answers]``."""
     return _sigmoid(answers.x @ weights + bias)
 
 
@@ -80,19 +82,19 @@ def _sigmoid(logits: Doubles) -> Doubles:
 
 
 def answerable_threshold(sets: Sequence[JudgedAnswers], weights: Doubles, bias: float) -> float:
-    """The threshold with the best mean of: answering the answerable, abstaining on the others."""
+    """Return the threshold with the best mean of: answering answerable questions, refusing the others."""
     return _best_threshold([(probabilities(answers, weights, bias), answers.answerable) for answers in sets])
 
 
 def right_threshold(sets: Sequence[JudgedAnswers], weights: Doubles, bias: float) -> float:
-    """The threshold with the best mean of: giving right answers, withholding the others."""
+    """Return the threshold with the best mean of: giving right answers, withholding the others."""
     return _best_threshold([(probabilities(answers, weights, bias), answers.right) for answers in sets])
 
 
 def _best_threshold(sets: Sequence[tuple[Doubles, Flags]]) -> float:
-    """The threshold with the best mean of two shares: of what is wanted above it, and of the others below.
+    """Return the threshold with the best mean of two shares: of wanted answers above it, and of the others below.
 
-    A share of nothing counts as a whole one.
+    The share of an empty set counts as 1.
     """
     total = np.zeros(len(THRESHOLDS))
     for p, wanted in sets:
@@ -103,7 +105,7 @@ def _best_threshold(sets: Sequence[tuple[Doubles, Flags]]) -> float:
 
 
 def calibration_summary(p: Doubles, answers: JudgedAnswers, threshold: float) -> dict[str, float]:
-    """AUC of telling answerable from not, calibration error, and what the threshold does, in percent."""
+    """Return the AUC of separating answerable questions, calibration error, and the threshold's effect, in percent."""
     shown, answerable = p >= threshold, answers.answerable
     shares = {
         "auc answerable": roc_area(p, answerable),

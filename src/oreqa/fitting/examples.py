@@ -1,4 +1,4 @@
-"""Questions with answers about an index's documents: read from a file, found in the index, and split by document."""
+"""Questions with answers about an index's documents: read from a file, located in the index, and split by document."""
 
 from __future__ import annotations
 
@@ -20,25 +20,28 @@ from oreqa.files import optional
 from oreqa.index.search import Index
 
 HELD_OUT = 3
-"""One document in so many is held out, to measure what was fitted on the others."""
+"""One document in this many is held out, to measure what was fitted on the others."""
 
 FEW_DOCUMENTS_ASKED = 20
-"""Where questions are about fewer documents, passages are held out instead."""
+"""If questions are about fewer documents, passages are held out instead."""
 
 FEWEST_ANSWERABLE = 90
-"""Questions with an answer in the index that are needed: 60 to fit on, and 30 to measure by."""
+"""Required questions with an answer in the index: 60 to fit on, and 30 to measure on."""
 
 GENERATED = "generated questions"
-"""The source of questions that were generated from the index."""
+"""The source of questions generated from the index."""
 
 PassageName = tuple[str, int]
-"""A passage's document and its first character there."""
+"""A passage's document and its start in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A question of a data file. ``sentences`` are those of the data's own paragraph in which its answers begin, or if it is
-    unanswerable the first; without any, the answers may stand anywhere in its document."""
+    """A question of a data file.
+
+    ``sentences`` are those of the data's own paragraph in which its answers begin, or the first if it is unanswerable;
+    without any, the answers may be anywhere in its document.
+    """
 
     question: OpenQuestion
     sentences: tuple[str, ...] = ()
@@ -48,7 +51,7 @@ class Example:
 class PlacedExample:
     """An example, the rows of the index's sentences that answer it (``Index.score_all``), and the ``passages`` they are in.
 
-    ``documents`` are those of its passages, if the data says which they are.
+    ``documents`` are those of its passages, if the data names them.
     """
 
     question: OpenQuestion
@@ -57,7 +60,7 @@ class PlacedExample:
     documents: frozenset[str] = frozenset()
 
     def leaves_out(self, hit: Hit, whole_documents: bool) -> bool:
-        """Whether a hit would answer the question: it is of its documents, or else one of its passages."""
+        """Return whether a hit would answer the question: it is from its documents, or else one of its passages."""
         if whole_documents and self.documents:
             return hit.passage.document_key in self.documents
         passage = hit.passage
@@ -65,9 +68,10 @@ class PlacedExample:
 
 
 def load_examples(path: Path, language: str) -> list[Example]:
-    """The questions of a SQuAD or MRQA file, of pairs, or of a list. Raises InputError for other data, and malformed rows.
+    """Return the questions of a SQuAD or MRQA file, of pairs, or of a list.
 
-    A pair's answer is its ``span``, as generated ones have it, or else its whole sentence.
+    A pair's answer is its ``span``, which generated ones have, or else its whole sentence. Raises InputError for other data,
+    and malformed rows.
     """
     kind = data_kind(path)
     if kind == "questions":
@@ -104,9 +108,9 @@ def _sentences(passage: Passage, starts: Iterable[int]) -> tuple[str, ...]:
 
 
 def place_examples(examples: Sequence[Example], passages: Sequence[Passage]) -> list[PlacedExample]:
-    """The examples with the places of their answers in the index, whose ``passages`` these are, in its order.
+    """Return the examples with the places of their answers in the index, whose ``passages`` are passed in its order.
 
-    Examples whose answers, or whose paragraph in the data, the index does not hold are left out.
+    Examples whose answers, or whose paragraph in the data, are not in the index are dropped.
     """
     by_sentence: dict[str, list[int]] = defaultdict(list)
     for number, example in enumerate(examples):
@@ -140,7 +144,7 @@ def place_examples(examples: Sequence[Example], passages: Sequence[Passage]) -> 
 
 
 def _numbered(passages: Iterable[Passage]) -> Iterator[tuple[int, Passage]]:
-    """Each passage that has sentences, with the row of its first one."""
+    """Yield each passage that has sentences, with the row of its first one."""
     row = 0
     for passage in passages:
         if passage.sentences:
@@ -153,11 +157,11 @@ def _plain(text: str) -> str:
 
 
 def _answering(passage: Passage, question: OpenQuestion) -> list[int]:
-    """The numbers of a passage's sentences in which an accepted answer begins."""
+    """Return the numbers of a passage's sentences in which an accepted answer begins."""
     if question.document is not None and not is_document(passage.document_key, question.document):
         return []
     if question.pattern is None:
-        text = passage.text.lower()  # to look for the first words is a hundred times faster than for all answers
+        text = passage.text.lower()  # testing the first words is a hundred times faster than all answers
         if not any(words[0].lower() in text for answer in question.answers if (words := answer.split())):
             return []
     return sorted({sentence_at(passage, start) for start, _ in answer_ranges(passage.text, question)})
@@ -165,8 +169,11 @@ def _answering(passage: Passage, question: OpenQuestion) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Examples to fit on, and those that measure the fit; ``whole_documents`` says whether these are about other documents,
-    ``groups`` how many documents, or else passages, the questions are about."""
+    """Examples to fit on, and examples that measure the fit.
+
+    ``whole_documents`` says whether the latter are about other documents, ``groups`` how many documents, or else
+    passages, the questions are about.
+    """
 
     fit: list[PlacedExample]
     measured: list[PlacedExample]
@@ -174,13 +181,15 @@ class Split:
     groups: int
 
     def group_of(self, example: PlacedExample) -> object:
-        """What an example is held out with: its document, or else its passage."""
+        """Return the unit in which an example is held out: its document, or else its passage."""
         return _group(example, self.whole_documents)
 
 
 def split_examples(examples: Sequence[PlacedExample], count: int, seed: int) -> Split:
-    """Draw ``count`` examples, and hold out those about one document in ``HELD_OUT``, drawn too; or about one passage in so
-    many, if they are about few documents. A question that names no document is held out by its passages."""
+    """Draw ``count`` examples, and hold out those about one document in ``HELD_OUT``, also drawn.
+
+    If they are about few documents, one passage in as many. A question that names no document is held out by its passages.
+    """
     examples = list(dict.fromkeys(examples))
     drawn = random.Random(seed).sample(examples, min(count, len(examples)))
     whole = len({min(example.documents) for example in drawn if example.documents}) >= FEW_DOCUMENTS_ASKED
@@ -203,8 +212,10 @@ def _group(example: PlacedExample, whole_documents: bool) -> object:
 
 
 def draw_examples(index: Index, path: Path, source: str, questions: int, seed: int) -> tuple[Split, int]:
-    """Questions of a file, drawn and split, and how many of them the index does not hold. Raises InputError for too few
-    to fit on, or to measure by."""
+    """Return questions of a file, drawn and split, and how many of them are not in the index.
+
+    Raises InputError for too few to fit on, or to measure on.
+    """
     examples = load_examples(path, index.settings.language)
     placed = place_examples(examples, list(index.passages()))
     split, missing = split_examples(placed, questions, seed), len(examples) - len(placed)
@@ -222,5 +233,5 @@ def draw_examples(index: Index, path: Path, source: str, questions: int, seed: i
 
 
 def asked_apart(examples: Iterable[PlacedExample]) -> list[OpenQuestion]:
-    """The questions of answerable examples as they are asked of an index without their answers."""
+    """Return the questions of answerable examples, for asking an index without their answers."""
     return [replace(example.question, answers=(), pattern=None) for example in examples if example.golds]

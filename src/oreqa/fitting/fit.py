@@ -1,4 +1,4 @@
-"""Fit the weights of scores and the calibration of answers for an index, its encoder and any reader, and measure them."""
+"""Fits score weights and calibration for an index, its encoder and any reader, and measures them."""
 
 from __future__ import annotations
 
@@ -35,28 +35,28 @@ from oreqa.progress import Progress, no_progress
 from oreqa.provenance import fingerprint
 
 FITTING = "fitting"
-"""Where an index keeps what an unfinished fit has read, and the questions that were generated for it."""
+"""The folder of an index with what an unfinished fit has read, and its generated questions."""
 
 GENERATED_ANSWERS = 2
-"""Answers in a passage that questions are generated for, at most."""
+"""The most answers in a passage that questions are generated for."""
 
 FEWEST_UNANSWERABLE = 30
-"""With fewer unanswerable questions than this, the others are asked once more without the documents that answer them."""
+"""With fewer unanswerable questions, the others are also asked without the documents that answer them."""
 
 FEWEST_OF_A_KIND = 10
-"""Right answers, and wrong ones, that a calibration is fitted on at least."""
+"""The fewest right answers, and wrong ones, that a calibration is fitted on."""
 
 
 @dataclass(frozen=True, slots=True)
 class FitReport:
     """A fit for the ``encoder`` of an index, a ``reader`` and a ``reranker``, measured ``before`` and ``after``.
 
-    ``questions`` of the ``data`` have an answer in the index and ``unanswerable`` ones have none; ``missing`` ones were not
-    used, since the index does not hold their answer. ``held_out`` says what was held out to measure by, and ``left_out``
-    whether the first were also asked without the documents, or passages, that answer them. ``fit_on`` and ``measured_on``
-    count questions as often as they were asked. ``fitted`` names what is better than before, and took its place: search,
-    combination, calibration. ``after`` is by the fitted calibration even if it did not. ``kept_answers`` counts
-    the held-out answers to labelled questions that were kept for ``Answerer.guarantee``.
+    ``questions`` of the ``data`` have an answer in the index and ``unanswerable`` ones have none; ``missing`` ones were
+    not used, as the index lacks their answer. ``held_out`` says what was held out for measuring, and ``left_out``
+    whether the first were also asked without the documents, or passages, that answer them. ``fit_on`` and
+    ``measured_on`` count questions as often as they were asked. ``fitted`` names what became better and was replaced:
+    search, combination, calibration. ``after`` uses the fitted calibration even if it was not adopted. ``kept_answers``
+    counts the held-out answers to labelled questions stored for ``Answerer.guarantee``.
     """
 
     encoder: str
@@ -89,24 +89,24 @@ def fit_index(
 ) -> FitReport:
     """Fit the weights of an index's search, those of its answers' scores, and the calibration of their confidence.
 
-    They are fitted for the index's encoder and exactly this ``reader`` and ``span_reranker``. The search's weights are taken
-    if weights fitted on other questions rank the answers better in cross-validation, by a certain difference (p < 0.05), and
-    if no fewer first answers are right; those of answers' scores if they give more right ones to held-out questions, by a
-    certain difference over fitted ones. The calibration is taken if its Brier score for the answers by these weights is
-    better than that of the one before, by a certain difference, or, where there was none, than that of one probability for
-    all answers. The held-out questions choose as well as measure: the report is a little too good. A reader of None answers
-    with sentences.
+    They are fitted for the index's encoder and exactly this ``reader`` and ``span_reranker``. The search weights are
+    adopted if weights fitted on other questions rank the answers better in cross-validation, significantly (p < 0.05),
+    and if no fewer first answers are right; those of the answers' scores if they give more right ones to held-out
+    questions, significantly so against fitted ones. The calibration is adopted if its Brier score for the answers with
+    these weights is significantly better than that of the previous one or, if there was none, than that of a single
+    probability for all answers. The held-out questions both select and measure: the report is slightly optimistic. A
+    reader of None answers with sentences.
 
-    The ``data`` are questions with answers that the index's documents hold, and questions without an answer, if there are
-    any: a SQuAD or MRQA file, pairs, or a list of questions. Up to ``questions`` of them are drawn by ``seed``, and those
-    about a third of the documents are held out. With fewer than ``FEWEST_UNANSWERABLE`` unanswerable ones, the others are
-    asked once more without the documents that answer them. Without ``data``, questions are generated from the index's
+    The ``data`` are questions with answers that the index's documents contain, and optionally questions without an
+    answer: a SQuAD or MRQA file, pairs, or a question list. Up to ``questions`` of them are drawn by ``seed``, and those
+    about a third of the documents are held out. With fewer than ``FEWEST_UNANSWERABLE`` unanswerable ones, the others
+    are also asked without the documents that answer them. Without ``data``, questions are generated from the index's
     passages and kept in ``INDEX/fitting``. They are worth less than people's, since they use the words of their answer's
     sentence.
 
-    Interrupted, it goes on with what it has read when it is called again. Raises InputError for data that cannot be read
-    and for too few questions, ModelError for a model that cannot be loaded, IndexStateError if another process is writing
-    the index or fitting for it.
+    After an interruption, call it again to continue with what it has read. Raises InputError for data that cannot be
+    read and for too few questions, ModelError for a model that cannot be loaded, IndexStateError if another process is
+    writing the index or fitting for it.
     """
     folder, questions, seed = as_path(index, "an index's folder"), count(questions, "questions"), count(seed, "seed", 0)
     if questions < FEWEST_ANSWERABLE:
@@ -152,7 +152,7 @@ def fit_index(
 
 
 def _need_passages(index: Index) -> None:
-    """Raise InputError if the passages are too few to generate questions from."""
+    """Raise InputError if there are too few passages to generate questions from."""
     most = GENERATED_ANSWERS * index.counts()["passages"]
     if most < FEWEST_ANSWERABLE:
         raise InputError(
@@ -162,9 +162,9 @@ def _need_passages(index: Index) -> None:
 
 
 def _generated(index: Index, work: Path, questions: int, seed: int, device: str, progress: Progress) -> Path:
-    """The file with questions about an index's passages, generated unless an earlier call kept it.
+    """Return the file with questions about an index's passages, generated unless an earlier call kept it.
 
-    A classifier judges the questions: those that a reader answers again would say nothing about where it fails.
+    A classifier filters the questions: those that a reader answers again would not show where it fails.
     """
     path = work / f"questions-{fingerprint([index.content_fingerprint, questions, seed])}.jsonl"
     if not path.is_file():
@@ -179,7 +179,7 @@ def _generated(index: Index, work: Path, questions: int, seed: int, device: str,
 
 @contextmanager
 def _kept_if_killed(work: Path) -> Iterator[Path]:
-    """What was read is removed when a fit has ended; one that is refused leaves what an interrupted one has read."""
+    """Remove what was read when a fit ends; a refused fit keeps what an interrupted one has read."""
     kept = set(work.glob("read-*.jsonl"))
     try:
         yield work
@@ -198,8 +198,8 @@ def _clear(work: Path, kept: Iterable[Path] = ()) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What counts from now on, and measures ``before`` and ``after``; ``fusion`` is None where the search keeps its weights,
-    and ``calibration`` where none is better than one probability for all answers."""
+    """The new parameters, and the measures ``before`` and ``after``. ``fusion`` is None if the search keeps its weights,
+    and ``calibration`` if none is better than a single probability for all answers."""
 
     models: tuple[str, str]
     fusion: Fusion | None
@@ -214,7 +214,7 @@ class _Outcome:
         return len(self.calibration.held_out) if self.calibration else 0
 
     def replacing(self, before: IndexFitted, encoder: str) -> IndexFitted:
-        """What was fitted for the index, with this in its place: what was fitted with other weights of the search goes."""
+        """Return what was fitted for the index with this replacing it, without what was fitted with other search weights."""
         if before.encoder != encoder:
             before = IndexFitted(encoder)
         if self.fusion is not None:
@@ -225,7 +225,7 @@ class _Outcome:
 
 
 class _Fit:
-    """One fit: the questions are read once by the weights before and once by those after, and all else follows from that."""
+    """One fit: the questions are read once with the old and once with the new weights; all else follows from that."""
 
     def __init__(self, index: Index, pipeline: Pipeline, split: Split, work: Path, seed: int, progress: Progress) -> None:
         self.index, self.pipeline, self.split = index, pipeline, split
@@ -278,7 +278,7 @@ class _Fit:
         return self.pipeline.rows(index, self.asked[part], self.split.whole_documents, file, name, self.progress)
 
     def _combination(self, rows: Sequence[Row], held_out: Sequence[Row], start: Combination) -> Combination:
-        """The fitted weights of answers' scores if they give more right first answers to held-out questions."""
+        """Return the fitted weights of answers' scores if they give more right first answers to held-out questions."""
         if self.pipeline.reader is None:
             return start
         best = best_combination([rows], self.pipeline.reranker is not None, start, "f1")
@@ -288,7 +288,7 @@ class _Fit:
         return best if is_better(paired_difference(before, after, self.seed), fitted_before) else start
 
     def _judged(self, answers: Sequence[FirstAnswer]) -> JudgedAnswers:
-        """The answers that have features. Raises InputError if too few are right, or wrong."""
+        """Return the answers that have features. Raises InputError if too few are right, or wrong."""
         kept = [answer for answer in answers if answer.features is not None]
         right = np.array([answer.right for answer in kept], bool)
         if min(right.sum(), (~right).sum()) < FEWEST_OF_A_KIND:

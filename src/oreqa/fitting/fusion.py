@@ -1,4 +1,4 @@
-"""Fit the weights of the retrieval scores: maximum likelihood of the gold sentences in a softmax over pooled candidates.
+"""Fits the weights of retrieval scores: maximum likelihood of the gold sentences in a softmax over pooled candidates.
 
 The candidates of a question are the best sentences by each score. The loss is ListNet's top-one loss (Cao et al. 2007).
 """
@@ -17,22 +17,26 @@ from oreqa.core import Unit
 from oreqa.index.scoring import QuestionScores
 
 POOLED = 100
-"""Best sentences by each score that are a question's candidates."""
+"""Best sentences by each score that become a question's candidates."""
 
 NATURAL = 20.0
-"""The log of how many times as likely a candidate is whose sum is 1 higher, with the weights that ship, about.
+"""The log-odds between candidates whose sums differ by 1, approximately, with the weights that ship.
 
-Those that are fitted for an index are on the same scale: other weights against the search's score keep their meaning."""
+Weights fitted for an index have the same scale, so that other weights against the search's score keep their meaning.
+"""
 
 PENALTY_OF_SPREAD = 1e-5
-"""Weight in the loss of the squared weights, each times the spread of its score: where they order all right, it keeps them
-finite."""
+"""Weight in the loss of the squared weights, each times the spread of its score: it keeps weights finite if they order all
+questions right."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Rows of candidates, question after question: the scores ``x``, ``[rows, scores]``, whether each is ``gold``, and the
-    numbers of its ``question`` and ``passage``."""
+    """Rows of candidates, question after question.
+
+    They have the scores ``x``, ``[rows, scores]``, whether each is ``gold``, and the numbers of its ``question`` and
+    ``passage``.
+    """
 
     x: Floats
     gold: Flags
@@ -45,23 +49,23 @@ class Pool:
         return np.flatnonzero(np.r_[True, np.diff(self.question) != 0]) if len(self.question) else np.zeros(0, np.intp)
 
     def of_unit(self, unit: Unit) -> Pool:
-        """The same pool for sentences, or for passages: every sentence of a gold passage is gold."""
+        """Return the same pool for sentences, or for passages: every sentence of a gold passage is gold."""
         if unit == "sentence":
             return self
         keys = self.question.astype(np.int64) << 32 | self.passage
         return replace(self, gold=np.isin(keys, np.unique(keys[self.gold])))
 
     def rows(self, chosen: Flags) -> Pool:
-        """Some of its rows."""
+        """Return some of its rows."""
         return Pool(self.x[chosen], self.gold[chosen], self.question[chosen], self.passage[chosen])
 
 
 def pool_of_question(
     number: int, scores: QuestionScores, names: Sequence[str], rough: Doubles, golds: Sequence[int], keep: bool
 ) -> Pool:
-    """The candidates of question ``number``: the best by each of the scores and by their sum with the weights ``rough``.
+    """Return the candidates of question ``number``: the best by each score and by their sum with the weights ``rough``.
 
-    Gold sentences that no score puts among them are left out unless they are to be kept.
+    Gold sentences that no score puts among them are dropped unless ``keep`` is set.
     """
     columns = np.stack([scores.by_sentence(name) for name in names], axis=1)
     count = min(POOLED, len(columns))
@@ -74,16 +78,17 @@ def pool_of_question(
 
 
 def join_pools(pools: Sequence[Pool]) -> Pool:
-    """The rows of all pools, one after another. Raises ValueError if there is none."""
+    """Concatenate the rows of all pools. Raises ValueError if there are none."""
     parts = zip(*((pool.x, pool.gold, pool.question, pool.passage) for pool in pools), strict=True)
     return Pool(*(np.concatenate(arrays) for arrays in parts))
 
 
 def fit_fusion(pools: Sequence[Pool], used: Sequence[int], start: Doubles) -> Doubles:
-    """The weights of the scores ``used`` that maximise the mean log-likelihood of the gold, every pool weighing the same.
+    """Return the weights of the scores ``used`` that maximise the mean log-likelihood of the gold, with equal weight per
+    pool.
 
-    Questions without gold are left out. The weights are natural: a difference of 1 in the sum makes a candidate e times as
-    likely. ``start`` holds a weight for each of the scores used, from which the search for the best ones begins.
+    Questions without gold are ignored. The weights are natural: a difference of 1 in the sum makes a candidate e times as
+    likely. ``start`` has the initial weight of each score used.
     """
     kept = [pool.rows(np.isin(pool.question, pool.question[pool.gold])) for pool in pools]
     kept = [pool for pool in kept if len(pool.gold)]
@@ -111,14 +116,16 @@ def fit_fusion(pools: Sequence[Pool], used: Sequence[int], start: Doubles) -> Do
 
 
 def _scaled(pool: Pool, used: Sequence[int], spread: Doubles) -> tuple[Doubles, Flags, Rows, Rows]:
-    """Scores in units of their spread, gold flags, the first row of each question, and its number of rows."""
+    """Return scores in units of their spread, gold flags, each question's first row, and its number of rows."""
     starts = pool.starts
     return pool.x[:, used].astype(np.float64) / spread, pool.gold, starts, np.diff(np.r_[starts, len(pool.gold)])
 
 
 def fit_positive_fusion(pools: Sequence[Pool], plain: Doubles) -> Doubles:
-    """The same for all scores, none of whose weights is negative or 0: a score that does not help has a hundredth of its
-    plain weight, by which hits and confidence still know it."""
+    """Return positive weights for all scores: one that does not help gets a hundredth of its plain weight.
+
+    Hits and confidence thus still have that score.
+    """
     used = list(range(len(plain)))
     while True:
         weights = fit_fusion(pools, used, 10 * plain[used])
@@ -131,9 +138,9 @@ def fit_positive_fusion(pools: Sequence[Pool], plain: Doubles) -> Doubles:
 
 
 def best_ranks(pool: Pool, weights: Doubles, unit: Unit) -> dict[int, float]:
-    """The rank of each question's best gold sentence or passage among its candidates, tied ranks averaged.
+    """Return the rank of each question's best gold sentence or passage among its candidates, tied ranks averaged.
 
-    A question without gold is left out.
+    Questions without gold are omitted.
     """
     total = pool.x @ weights
     ranks = {}
@@ -148,7 +155,7 @@ def best_ranks(pool: Pool, weights: Doubles, unit: Unit) -> dict[int, float]:
 
 
 def _by_passage(scores: Doubles, gold: Flags, passages: NDArray[np.integer]) -> tuple[Doubles, Flags]:
-    """The score of each passage, that of its best sentence, and whether one of its sentences is gold."""
+    """Return the score of each passage, that of its best sentence, and whether one of its sentences is gold."""
     numbers, owner = np.unique(passages, return_inverse=True)
     best, right = np.full(len(numbers), -np.inf), np.zeros(len(numbers), bool)
     np.maximum.at(best, owner, scores)
@@ -157,6 +164,6 @@ def _by_passage(scores: Doubles, gold: Flags, passages: NDArray[np.integer]) -> 
 
 
 def reciprocal_ranks_of(pool: Pool, weights: Doubles, unit: Unit, questions: Collection[int]) -> list[float]:
-    """The reciprocal rank of each of the questions; 0 for one whose gold is no candidate."""
+    """Return the reciprocal rank of each of the questions; 0 if its gold is no candidate."""
     ranks = best_ranks(pool, weights, unit)
     return [1 / ranks[number] if number in ranks else 0.0 for number in questions]

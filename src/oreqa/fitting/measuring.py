@@ -1,4 +1,4 @@
-"""What weights and a calibration are worth on questions that were not fitted on."""
+"""Measures weights and a calibration on questions that were not used for fitting."""
 
 from __future__ import annotations
 
@@ -24,19 +24,21 @@ class FirstAnswer:
     features: Mapping[str, float] | None
 
     def probability(self, of: Calibration) -> float:
-        """That it is right; 0 without an answer."""
+        """Return the probability that it is right; 0 without an answer."""
         return 0.0 if self.features is None else of.probability(self.features)
 
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """Measures of the held-out questions, in percent: ``right`` first answers to the answerable ones, the ``mrr`` of the
-    passages, or without a reader the sentences, that answer them, and ``constant_brier``, the Brier score of one probability
-    for all answers, the share of them that is right: no other constant has a better one.
+    """Measures of the held-out questions, in percent.
+
+    ``right`` first answers to the answerable ones, the ``mrr`` of the passages (sentences without a reader) that answer
+    them, and ``constant_brier``, the Brier score of one probability for all answers, the share that is right: no other
+    constant is better.
 
     The others need a calibration: ``brier``, the mean squared distance of the probability from 0 or 1; ``ece``;
-    ``auc_right`` and ``auc_answerable``, None where there is no choice; and what the threshold does: ``decided``, right
-    answers and refusals where there is none, ``answered``, of the answerable questions, and ``refused``, of the others.
+    ``auc_right`` and ``auc_answerable``, None if there is only one class; and the threshold's effect: ``decided``, right
+    answers, and refusals where there is none, ``answered``, of the answerable questions, and ``refused``, of the others.
     """
 
     right: float
@@ -86,14 +88,15 @@ def _area(p: Doubles, labels: Flags) -> float | None:
 
 
 def squared_errors(answers: Sequence[FirstAnswer], fitted: Calibration | None) -> list[float]:
-    """The squared distance of each answer's probability from 0 or 1; without a calibration every answer has the same one,
-    the share of these answers that is right."""
+    """Return the squared distance of each answer's probability from 0 or 1.
+
+    Without a calibration, every answer has the same probability, the share of these answers that is right.
+    """
     share = float(np.mean([answer.right for answer in answers]))
     p = [share if fitted is None else answer.probability(fitted) for answer in answers]
     return [(value - answer.right) ** 2 for value, answer in zip(p, answers, strict=True)]
 
 
 def is_better(gain: Difference, fitted_before: bool) -> bool:
-    """Whether a gain lets something new take the place of what was there: any over plain weights, and a certain one over
-    what was fitted before."""
+    """Return whether a gain suffices for replacement: any over plain weights, a significant one over fitted ones."""
     return gain.mean > 0 and (gain.p < CERTAIN or not fitted_before)

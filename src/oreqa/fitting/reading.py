@@ -1,4 +1,4 @@
-"""Ask an index the questions that are fitted on, and keep what was read, so that an interrupted fit goes on."""
+"""Asks an index the questions to fit on, and saves what was read, so that an interrupted fit continues."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ RIGHT = 0.5
 SENTENCE_FEATURES = ("sentence_cosine", "passage_cosine", "sentence_coverage", "passage_coverage", "margin")
 
 READ_TOGETHER = 16
-"""Questions that are read and kept together: a few seconds' work."""
+"""Questions read and saved together: a few seconds' work."""
 
 SEARCHED_APART = 40
-"""Hits among which those are left out that would answer a question."""
+"""Hits from which those that would answer a question are removed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question as it is asked: of the whole index, or without what answers the example ``apart``."""
+    """A question to ask: of the whole index, or without what answers the example ``apart``."""
 
     question: OpenQuestion
     example: PlacedExample
@@ -47,7 +47,7 @@ class Asked:
 
 
 def asked_questions(examples: Sequence[PlacedExample], apart: bool) -> list[Asked]:
-    """Each example as it is, and, if unanswerable ones are needed, each answerable one ``apart`` from its answers."""
+    """Return each example, and, if unanswerable ones are needed, each answerable one ``apart`` from its answers."""
     asked = [Asked(example.question, example) for example in examples]
     if apart:
         answerable = [example for example in examples if example.golds]
@@ -57,7 +57,7 @@ def asked_questions(examples: Sequence[PlacedExample], apart: bool) -> list[Aske
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """The models that answer: a reader, or none to answer with sentences, and a re-ranker of its spans."""
+    """The models that answer: a reader, or None to answer with sentences, and a re-ranker of its spans."""
 
     reader: Reader | None
     reranker: CrossEncoder | None
@@ -65,12 +65,12 @@ class Pipeline:
 
     @property
     def fingerprints(self) -> tuple[str, str]:
-        """Those of reader and re-ranker, "" for none."""
+        """The fingerprints of reader and re-ranker, "" for none."""
         return (self.reader.fingerprint if self.reader else ""), (self.reranker.fingerprint if self.reranker else "")
 
     @property
     def unit(self) -> Unit:
-        """What is searched for it."""
+        """The unit that is searched."""
         return "passage" if self.reader else "sentence"
 
     @property
@@ -81,13 +81,13 @@ class Pipeline:
         return FEATURES + RERANKER_FEATURES[self.reranker.folder.kind if self.reranker else None]
 
     def fitted(self, index: Index) -> tuple[Combination, Calibration | None]:
-        """What an answerer with these models uses on the index."""
+        """Return what an answerer with these models uses on the index."""
         return fitted_pipeline(*index.fitted_of(index.snapshot()), index.fingerprint, self.reader, self.reranker)
 
     def rows(
         self, index: Index, asked: Sequence[Asked], whole_documents: bool, file: Path, name: str, progress: Progress
     ) -> list[Row]:
-        """What was read for each question, resumed from ``file`` if it was the same index, searched by the same weights."""
+        """Return what was read for each question, resumed from ``file`` for the same index and search weights."""
         also = self.fitted(index)[0]
 
         def read(begin: int, end: int) -> list[Row]:
@@ -121,7 +121,7 @@ class Pipeline:
             return resume_rows(file, fingerprint(decisive), len(asked), READ_TOGETHER, read, advance)
 
     def first_answers(self, rows: Sequence[Row], weights: Combination) -> list[FirstAnswer]:
-        """The first answer to each question under these weights, judged, with the features of its confidence."""
+        """Return the first answer to each question under these weights, judged, with the features of its confidence."""
         if self.reader is None:
             return [FirstAnswer(row["answerable"], row["right"], row["features"]) for row in rows]
         answers = []
@@ -133,7 +133,7 @@ class Pipeline:
         return answers
 
     def right_answers(self, rows: Sequence[Row], weights: Combination) -> list[float]:
-        """Whether the first answer to each answerable question is right under these weights, as 0 or 1."""
+        """Return whether the first answer to each answerable question is right under these weights, as 0 or 1."""
         return [float(answer.right) for answer in self.first_answers(rows, weights) if answer.answerable]
 
 

@@ -1,4 +1,4 @@
-"""Questions with the spans that were read for them, to be put in order under any weights: rows that a file can hold."""
+"""Questions with the spans read for them, to be ranked under any weights: rows that a file can store."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from oreqa.models.reader.reader import Reader
 
 RESCORED = 8
 SELECTION, RETRIEVAL = (0, 0.25, 0.5, 0.75, 1.0, 1.5), (0, 1, 2, 4, 8, 12)
-"""Weights that are tried: whatever they put among the ``RESCORED`` best is scored by the re-ranker."""
+"""Weights tried: whatever they put among the ``RESCORED`` best is scored by the re-ranker."""
 
 RERANKING, RERANKED_SPANS = (0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.5, 4.0), (3, 5, 8)
 
@@ -33,11 +33,11 @@ FEATURES = (
 RERANKER_FEATURES: Mapping[str | None, tuple[str, ...]] = {
     None: (), RERANKER: ("reranking",), CLASSIFIER: ("reranking_logit",),
 }  # fmt: skip
-"""What a re-ranker, and a classifier, adds to the features."""
+"""The features added by a re-ranker, and by a classifier."""
 
 Row = dict[str, Any]
-"""A question, ``answerable`` or not, with its ``spans`` and whether each is ``right`` (EM), their ``f1``, the ``hits`` that
-they were read in, and the ``rescored`` spans' scores by a re-ranker of this ``kind`` (None without one)."""
+"""A question, ``answerable`` or not, with its ``spans`` and whether each is ``right`` (EM), their ``f1``, the ``hits`` they
+were read in, and the ``rescored`` spans' scores by a re-ranker of this ``kind`` (None without one)."""
 
 
 def reading_rows(
@@ -47,9 +47,9 @@ def reading_rows(
     hits: Sequence[Sequence[Hit]],
     also: Combination | None = None,
 ) -> list[Row]:
-    """Read the hits of each question. Answers to a question that is not answerable are wrong.
+    """Read the hits of each question. Answers to unanswerable questions are wrong.
 
-    ``also`` are weights that will be tried beside those of the grid.
+    ``also`` are weights that will be tried besides those of the grid.
     """
     texts = [question.text for question in questions]
     passages = [[hit.passage for hit in of_question] for of_question in hits]
@@ -82,11 +82,10 @@ def _judged(question: OpenQuestion, spans: Sequence[Span], hits: Sequence[Hit]) 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Groups:
-    """The spans of a question, those of an equal answer beside each other, for many weights at once.
+    """The spans of a question, grouped by equal answer, for many weights at once.
 
-    ``numbers`` are their places in the row, ``answers`` those of their answers, ``starts`` where each answer's begin;
-    ``scores`` [spans, 3] are what a weight each goes with: log-probability, the passage's log-softmax and its retrieval
-    score.
+    ``numbers`` are their places in the row, ``answers`` those of their answers, ``starts`` where each answer's group begins;
+    ``scores`` [spans, 3] are log-probability, the passage's log-softmax and its retrieval score, one for each weight.
     """
 
     numbers: Rows
@@ -95,7 +94,7 @@ class _Groups:
     scores: Doubles
 
     def merged(self, weights: Combination) -> tuple[Rows, Doubles]:
-        """Of each answer its best span's number and its score, as ``merge_equal_spans`` has them."""
+        """Return, for each answer, its best span's number and its score, like ``merge_equal_spans``."""
         total = self.scores @ np.array([1.0, weights.selection, weights.retrieval])
         highest = np.maximum.reduceat(total, self.starts)
         places = np.flatnonzero(total == highest[self.answers])
@@ -103,7 +102,7 @@ class _Groups:
         return self.numbers[first], np.logaddexp.reduceat(total, self.starts) if weights.aggregate else highest
 
     def first(self, weights: Combination, logits: Doubles | None, kind: str | None) -> int:
-        """The number of the first answer's span; re-ranked where there are ``logits`` of the spans by number."""
+        """Return the number of the first answer's span; re-ranked if there are ``logits`` of the spans by number."""
         spans, scores = self.merged(weights)
         if logits is None:
             return int(spans[np.argmax(scores)])
@@ -115,7 +114,7 @@ class _Groups:
 
 
 def _grouped(spans: Sequence[Span], retrieval: Sequence[float]) -> _Groups:
-    """The groups of at least one span, in the order of their first."""
+    """Return the groups of one or more spans, in the order of their first."""
     places = {id(span): place for place, span in enumerate(spans)}  # two spans may have become the same whole cell
     merged = merge_equal_spans(spans, retrieval, Combination())
     groups = sorted(sorted(places[id(span)] for span in (answer.span, *answer.others)) for answer in merged)
@@ -125,7 +124,7 @@ def _grouped(spans: Sequence[Span], retrieval: Sequence[float]) -> _Groups:
 
 
 def reconsidered(spans: Sequence[Span], retrieval: Sequence[float], also: Combination | None = None) -> Iterator[int]:
-    """The numbers of the spans that any of the weights that are tried puts among the ``RESCORED`` best, and of one more."""
+    """Yield the numbers of the spans that any tried weights put among the ``RESCORED`` best, plus one more."""
     if not spans:
         return
     groups = _grouped(spans, retrieval)
@@ -136,7 +135,7 @@ def reconsidered(spans: Sequence[Span], retrieval: Sequence[float], also: Combin
 
 
 def _scores_of(spans: Sequence[Span], retrieval: Sequence[float]) -> Doubles:
-    """Of each span its log-probability, its passage's log-softmax and its passage's retrieval score: ``[spans, 3]``."""
+    """Return each span's log-probability, its passage's log-softmax and its passage's retrieval score: ``[spans, 3]``."""
     logits: dict[int, float] = {}
     for span in spans:
         logits[span.passage_number] = max(span.scores["passage_logit"], logits.get(span.passage_number, -np.inf))
@@ -153,7 +152,7 @@ def _spans_of(row: Row) -> list[Span]:
 
 
 def ranked_answers(row: Row, weights: Combination, reranked: bool) -> list[ScoredSpan]:
-    """The answers of a row under other weights, best first; ``reranked`` by the re-ranker, or as they were before."""
+    """Return the answers of a row under other weights, best first; ``reranked`` by the re-ranker, or as before."""
     candidates = merge_equal_spans(_spans_of(row), [score for score, _ in row["hits"]], weights)
     if not reranked:
         return candidates
@@ -162,7 +161,7 @@ def ranked_answers(row: Row, weights: Combination, reranked: bool) -> list[Score
 
 
 def first_score(row: Row, answers: Sequence[ScoredSpan], score: str = "right") -> float:
-    """The first answer's exact match, or its ``f1``."""
+    """Return the first answer's exact match, or its ``f1``."""
     if not answers:
         return 0.0
     best = answers[0].span
@@ -171,7 +170,7 @@ def first_score(row: Row, answers: Sequence[ScoredSpan], score: str = "right") -
 
 
 def mean_score(rows: Sequence[Row], weights: Combination, reranked: bool, score: str = "right") -> float:
-    """The mean score of the first answers to the answerable questions, in percent."""
+    """Return the mean score of the first answers to the answerable questions, in percent."""
     return _mean(_scorable(rows, reranked), weights, score)
 
 
@@ -179,7 +178,7 @@ _Scorable = list[tuple[_Groups | None, Doubles | None, Row]]
 
 
 def _scorable(rows: Sequence[Row], reranked: bool) -> _Scorable:
-    """Of the answerable questions the groups of their spans and, where they are ``reranked``, the re-ranker's scores."""
+    """Return the span groups of the answerable questions and, if ``reranked``, the re-ranker's scores."""
     scorable: _Scorable = []
     for row in rows:
         if row["answerable"]:
@@ -196,9 +195,9 @@ def _mean(rows: _Scorable, weights: Combination, score: str) -> float:
 
 
 def best_combination(sets: Sequence[Sequence[Row]], reranked: bool, start: Combination, score: str = "right") -> Combination:
-    """The weights with the best mean score over the sets, coordinate by coordinate, from ``start`` on.
+    """Return the weights with the best mean score over the sets, coordinate by coordinate, starting from ``start``.
 
-    A weight that makes no difference stays what it is.
+    A weight that makes no difference is unchanged.
     """
     grids: dict[str, tuple[Any, ...]] = {"selection": SELECTION, "retrieval": RETRIEVAL, "aggregate": (False, True)}
     if reranked:
@@ -218,7 +217,7 @@ def best_combination(sets: Sequence[Sequence[Row]], reranked: bool, start: Combi
 def judged_answers(
     rows: Sequence[Row], weights: Combination, reranked: bool, names: Sequence[str], least_f1: float
 ) -> JudgedAnswers:
-    """The best answers of the rows with the features of these names; those with an F1 of ``least_f1`` are right.
+    """Return the best answers of the rows with the features of these names; those with an F1 of ``least_f1`` are right.
 
     A row without a span has no answer to judge.
     """

@@ -1,4 +1,4 @@
-"""Fit the weights of an index's search on questions with answers, and compare them with those in use."""
+"""Fits the weights of an index's search on questions with answers, and compares them with those in use."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from oreqa.progress import Progress, show
 NAMES = tuple(SCORES)
 
 FOLDS = 5
-"""Parts of the questions, each of them ranked by weights that are fitted on the others to see whether fitting helps."""
+"""Folds of the questions, each ranked by weights fitted on the others to see whether fitting helps."""
 
 Fusion = Mapping[Unit, Mapping[str, float]]
 
@@ -31,8 +31,8 @@ Fusion = Mapping[Unit, Mapping[str, float]]
 class FittedSearch:
     """Fitted weights, and for each unit the reciprocal ranks of the held-out questions' answers ``before`` and ``after``.
 
-    ``is_better`` says whether weights that are fitted on other questions find the answers better than those that the index
-    uses, in both units together and by a certain difference (``cross_validated``).
+    ``is_better`` says whether weights fitted on other questions find the answers significantly better than those of the
+    index, in both units together (``cross_validated``).
     """
 
     fusion: Fusion
@@ -42,9 +42,9 @@ class FittedSearch:
 
 
 def fit_search(index: Index, split: Split, seed: int, progress: Progress) -> FittedSearch:
-    """Fit the weights of both units on the questions of a split, and rank the answers to the held-out ones by them.
+    """Fit the weights of both units on the questions of a split, and rank the answers to the held-out ones with them.
 
-    Ranks are among the candidates that any score puts first; an answer that is none of them counts as not found.
+    Ranks are among the candidates that any score puts first; an answer outside of them counts as not found.
     """
     examples = [example for example in (*split.fit, *split.measured) if example.golds]
     size = sum(bool(example.golds) for example in split.fit)
@@ -63,16 +63,16 @@ def fit_search(index: Index, split: Split, seed: int, progress: Progress) -> Fit
 
 
 def fitted_weights(pools: Sequence[Pool], plain: Doubles) -> Fusion:
-    """The weights of both units that fit the pools of some questions."""
+    """Return the weights of both units fitted to the pools of some questions."""
     joined = join_pools(pools)
     by_unit = {unit: fit_positive_fusion([joined.of_unit(unit)], plain).tolist() for unit in UNITS}
     return {unit: {n: round(w, 5) for n, w in zip(NAMES, weights, strict=True)} for unit, weights in by_unit.items()}
 
 
 def cross_validated(pools: Sequence[Pool], groups: Sequence[object], used: Fusion, plain: Doubles, seed: int) -> Difference:
-    """The gain of fitted weights over those ``used``, in reciprocal ranks of both units together.
+    """Return the gain of fitted weights over those ``used``, in reciprocal ranks of both units together.
 
-    Every question is ranked by weights that were fitted without its group, that is those about the same document.
+    Every question is ranked by weights fitted without its group, i.e. those about the same document.
     """
     names = list(dict.fromkeys(groups))
     random.Random(seed).shuffle(names)
@@ -89,7 +89,7 @@ def cross_validated(pools: Sequence[Pool], groups: Sequence[object], used: Fusio
 
 
 def ranks_by_unit(pools: Sequence[Pool], numbers: Sequence[int], weights: Fusion) -> dict[Unit, list[float]]:
-    """For each unit the reciprocal ranks of the answers to the questions at these places."""
+    """Return, for each unit, the reciprocal ranks of the answers to the questions at these places."""
     chosen = [pools[number] for number in numbers]
     joined, asked = join_pools(chosen), [int(pool.question[0]) for pool in chosen]
     return {unit: reciprocal_ranks_of(joined, _array(weights[unit]), unit, asked) for unit in UNITS}
