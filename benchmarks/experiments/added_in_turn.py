@@ -41,7 +41,6 @@ from oreqa.defaults import BASE_ENCODER, DEFAULT_CLASSIFIER, DEFAULT_READER
 from oreqa.evaluation.metrics import gold_ranks, paired_difference
 from oreqa.files import read_json, write_json, write_jsonl
 from oreqa.generation import generate_questions
-from oreqa.index.encodings import encoder_input
 from oreqa.index.passages import index_passages
 from oreqa.index.store import Settings
 from oreqa.mining.silver import MinedQuestion, score_silver
@@ -130,15 +129,15 @@ def mine(task: ReqaTask, pairs: Path, work: Path) -> Path:
     return file
 
 
-def backbone() -> Encoder:
-    """MiniLM before any training, which reads sentences alone, as the trained encoders do."""
-    folder = replace(read_encoder_folder(find_model(BASE_ENCODER)), context="none")
+def backbone(max_tokens: int) -> Encoder:
+    """MiniLM before any training, which reads sentences alone, and as much of them as the trained encoders do."""
+    folder = replace(read_encoder_folder(find_model(BASE_ENCODER)), context="none", max_tokens=max_tokens)
     return Encoder.of(folder, load_session("encoder", folder, cached_fingerprint(folder.path), "cpu", "f32"))
 
 
 def scores_of(task: ReqaTask, encoder: Encoder) -> Floats:
     """The inner product of each question with each candidate, ``[questions, candidates]``."""
-    vectors = np.concatenate([rows[1:] for rows in encoder.encode_passages([encoder_input(p) for p in task.passages])])
+    vectors = encoder.encode([sentence.text for passage in task.passages for sentence in passage.sentences])
     scores: Floats = encoder.encode(list(task.questions)) @ vectors.T
     return scores
 
@@ -222,23 +221,25 @@ def main() -> None:
     parser.add_argument("--answers", type=int, default=5, help="answers that are asked about in each document")
     parser.add_argument("--candidates", type=int, default=1500, help="sentences, or MedQuAD's documents, at most")
     parser.add_argument("--read", type=int, default=200, help="questions whose passages are read")
+    parser.add_argument("--max-tokens", type=int, default=128, help="tokens of a sentence, or of MedQuAD's documents")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--set", action="append", default=["epochs=2"], help="a setting of the recipe, for all trainings")
     options = parser.parse_args()
+    shared = [*MEAN, f"max_tokens={options.max_tokens}", *options.set]
     work: Path = options.work / options.collection
     work.mkdir(parents=True, exist_ok=True)
     task, documents = load_collection(options.data, options.collection, options.candidates)
     whole = options.collection == "medquad"
     files = {"pairs": generate_pairs(documents, work, options.answers, options.pairs, whole)}
     files["silver"] = mine(task, files["pairs"], work)
-    before = measure(task, backbone(), work / "before.json", 0)["all"]
+    before = measure(task, backbone(options.max_tokens), work / "before.json", 0)["all"]
     runs: dict[str, list[list[float]]] = {BEFORE: [before] * options.seeds}
     steps: dict[str, int] = {}
     for seed in range(options.seeds):
         for system, (data, settings) in SYSTEMS.items():
             out = work / f"{system.replace('+ ', '').replace(' ', '-')}-{seed}"
             if not (out / "run.json").is_file():
-                changes = [f'data=["{files[data].absolute()}"]', f"seed={seed}", *MEAN, *options.set, *settings]
+                changes = [f'data=["{files[data].absolute()}"]', f"seed={seed}", *shared, *settings]
                 train_model("retriever", RECIPE, out, changes)
             steps[system] = read_json(out / "run.json")["steps"]
             read = options.read if system == LAST else 0
@@ -254,7 +255,7 @@ def main() -> None:
     learned = count_silver(list(load_pairs(files["silver"]))) | {"steps": steps, "pairs_sha256": data_hash([files["pairs"]])}
     rows = {name: [*mean_and_deviation(values), values] for name, values in
             ((name, [mrr(run) for run in of_name]) for name, of_name in runs.items())}  # fmt: skip
-    of_run = {"settings": [*MEAN, *options.set], "seeds": options.seeds, "read": options.read}
+    of_run = {"settings": shared, "seeds": options.seeds, "read": options.read}
     report(f"unlabelled/{options.collection}", {**counts, **learned, **of_run, "mrr": rows, "gains": gains})
 
 
