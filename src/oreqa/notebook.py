@@ -22,8 +22,7 @@ _ROWS = 3
 
 
 def answer_html(answer: Mapping[str, Any], sure: str, source: str, notes: Sequence[str] = ()) -> str:
-    """Return an ``Answer.to_dict()`` as HTML: sentence or block with the answer marked, ``sure``, ``source`` and
-    ``notes``."""
+    """Return an ``Answer.to_dict()`` as HTML: sentence or block, with marks, ``sure``, ``source`` and ``notes``."""
     block, computation, sentence = answer["block"], answer["computation"], answer["sentence"]
     marks = [(span["start"], span["end"]) for span in answer["spans"]] or [(answer["start"], answer["end"])]
     text = answer["whole_text"]

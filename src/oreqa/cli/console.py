@@ -41,8 +41,7 @@ class Console(rich.console.Console):
     def render(
         self, renderable: rich.console.RenderableType, options: rich.console.ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """Make control characters of every segment visible; in a text before it is wrapped, so that its width
-        includes them."""
+        """Make control characters of every segment visible; in a text, before it is wrapped, as they change its width."""
         if isinstance(renderable, Text):
             renderable = renderable.copy()
             renderable.plain = visible(renderable.plain, lines=True)

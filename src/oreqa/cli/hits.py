@@ -62,16 +62,14 @@ def place_text(passage: Passage, offset: int) -> str:
 
 
 def names_of(passage: Passage) -> str:
-    """Return the passage's title and heading; just the heading if it begins with the words of the title, as a page's first
-    heading may."""
+    """Return the passage's title and heading; just the heading if it begins with the title, as a page's first may."""
     repeats = f"{passage.heading} ".startswith(f"{passage.title} ")
     title = "" if repeats else passage.title
     return " > ".join(name for name in (title, passage.heading) if name)
 
 
 def source_line(passage: Passage, offset: int, indent: int, style: str = "cyan") -> SourceLine:
-    """Return the place of a character of a passage's document, as a link if the terminal supports it, and the
-    passage's names."""
+    """Return the place of a character of a passage's document, a link if the terminal has links, and the passage's names."""
     from oreqa.cli.console import SourceLine
 
     return SourceLine(place_text(passage, offset), names_of(passage), indent, style, source_at(passage, offset).url)

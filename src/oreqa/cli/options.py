@@ -40,7 +40,7 @@ def _read_questions(file: Path | None) -> list[str] | None:
 
 
 def _nothing() -> None:
-    """The default of an optional value that a callback finds: completion asks for defaults."""
+    """Return None, the default of an optional value that a callback finds: completion asks for defaults."""
 
 
 def _needed_index(context: typer.Context, index: Path | None) -> Path | None:

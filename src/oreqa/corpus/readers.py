@@ -93,8 +93,9 @@ def has_text(text: str) -> bool:
 def read_documents(
     path: Path, fields: Fields | None = None, on_unread: Callable[[str], None] = lambda line: None
 ) -> Iterator[Document]:
-    """Yield one file's documents: one per row for tables, those of every member for archives, mailboxes and mails with
-    attachments, and one per file for other formats.
+    """Yield one file's documents.
+
+    Tables have one per row; archives, mailboxes and mails with attachments those of every member; other files one.
 
     A member's key is that of its file, "#" and its name. ``on_unread`` gets a line about the members that cannot be read,
     and about tables with rows that have more fields than their header.

@@ -108,8 +108,7 @@ def read_pair_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def is_pair(row: Mapping[str, Any]) -> bool:
-    """Return whether a JSON-lines row is a pair rather than a question with answers; a mark has answers and an
-    answer, too."""
+    """Return whether a JSON-lines row is a pair, not a question with answers; a mark has answers and an answer."""
     named = {name for part in ("question", "passage") for name in COLUMN_NAMES[part] if name in row}
     if "answers" in row or not named & set(COLUMN_NAMES["question"]):
         return False

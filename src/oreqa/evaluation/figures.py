@@ -42,8 +42,7 @@ def calibration_figure(bins: Sequence[Bin]) -> str:
 
 
 def trust_figure(bins: Sequence[Bin], coverage: Reals, risk: Reals) -> str:
-    """Return right answers against confidence; and the share of wrong answers, ``risk``, against that of questions
-    answered."""
+    """Return right answers against confidence; and the share of wrong answers, ``risk``, against questions answered."""
     figure = new_figure(9, 3.6)
     left, right = figure.subplots(1, 2)
     _plot_calibration(left, bins, "confidence, %", "answers that are right, %")
@@ -158,8 +157,7 @@ def _outside(inner: tuple[float, float], other: tuple[float, float]) -> tuple[fl
 
 
 def new_figure(width: float, height: float) -> Any:
-    """Return an empty figure with a size in inches. matplotlib's font cache goes to our cache folder, not to the
-    user's home."""
+    """Return an empty figure, sized in inches. matplotlib's font cache goes to our cache folder, not the user's home."""
     os.environ.setdefault("MPLCONFIGDIR", str(cache_folder() / "matplotlib"))
     from matplotlib.figure import Figure
 

@@ -27,8 +27,7 @@ def need_junit_file(path: Path) -> None:
 
 
 def write_junit(path: Path, name: str, report: RegressionReport) -> None:
-    """Write a test suite with this ``name``: a case per question, failed if it fails the test, skipped if not right
-    otherwise.
+    """Write a test suite with this ``name``: a case per question, failed if it fails, skipped if otherwise not right.
 
     Characters not allowed in XML are dropped. The time of each case is the mean, as they are answered together.
     """

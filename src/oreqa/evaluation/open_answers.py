@@ -113,8 +113,7 @@ def answer_from_passages(
 
 
 def _answer_row(ranked: Sequence[ScoredSpan]) -> dict[str, Any]:
-    """Return a question's stored row: the best answers, the first one before re-ranking, and the best one's passage
-    logit."""
+    """Return a question's stored row: the best answers, the first before re-ranking, and the best one's passage logit."""
     if not ranked:
         return {**_NOTHING, "passage_logit": None}
     before = max(ranked, key=lambda candidate: candidate.scores.get("before_span_reranker", candidate.score))

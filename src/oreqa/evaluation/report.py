@@ -140,8 +140,7 @@ def _row(name: str, figures: Mapping[str, Any], shown: Sequence[str], kind: str)
 
 
 def _failures(results: Sequence[QuestionResult]) -> str:
-    """Return 20 questions that were answered wrong, or whose first gold is not on top, evenly spread over all such
-    questions."""
+    """Return 20 questions that were answered wrong, or whose first gold is not on top, evenly spread over all those."""
     failed = [result for result in results if not result.metrics.get("right", result.ranks[0] <= 1)]
     if not failed:
         return "<p>None.</p>"

@@ -84,8 +84,7 @@ def join_pools(pools: Sequence[Pool]) -> Pool:
 
 
 def fit_fusion(pools: Sequence[Pool], used: Sequence[int], start: Doubles) -> Doubles:
-    """Return the weights of the scores ``used`` that maximise the mean log-likelihood of the gold, with equal weight per
-    pool.
+    """Return the weights of the scores ``used`` that maximise the mean log-likelihood of the gold, pools weighing the same.
 
     Questions without gold are ignored. The weights are natural: a difference of 1 in the sum makes a candidate e times as
     likely. ``start`` has the initial weight of each score used.

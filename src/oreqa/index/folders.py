@@ -14,8 +14,7 @@ _GROUP = 100
 
 
 def path_filter(values: Sequence[str]) -> tuple[str, list[str]]:
-    """Return the SQL condition, with its parameters, for documents whose file has one of these paths or is in one of these
-    folders.
+    """Return the SQL condition, with its parameters, for documents at one of these paths or in one of these folders.
 
     A path is complete, or the end of one: ``guide.md`` and ``manuals/bikes`` match in every folder. * and ? are wildcards
     unless escaped with a backslash; a path with a wildcard must match completely.

@@ -126,8 +126,7 @@ def score_silver(
     device: str = "cpu",
     part: WorkPart | None = None,
 ) -> list[dict[str, Any]]:
-    """Return gold pairs, and those of the ``k`` best sentences of ``index`` with a probability of at least
-    ``min_probability``.
+    """Return gold pairs, and of the ``k`` best sentences of ``index`` those with at least ``min_probability``.
 
     A silver pair's weight and score are the probability, its rank the retriever's. Gold pairs also have a score, the
     weight 1, and a rank if they were retrieved. Rows are stored next to ``out`` as they come, so that an interrupted run
@@ -165,8 +164,7 @@ def score_silver(
 
 
 def _pairs(question: MinedQuestion, retrieved: Sequence[Candidate]) -> list[Pair]:
-    """Return the gold and retrieved candidates with the retriever's ranks, dropping retrieved ones that read like
-    the gold."""
+    """Return gold and retrieved candidates with the retriever's ranks, without retrieved ones that read like the gold."""
     ranks: dict[str, int] = {}
     for rank, candidate in enumerate(retrieved, 1):
         ranks.setdefault(candidate.answer, rank)

@@ -68,8 +68,7 @@ def asks_to_compute(question: str) -> bool:
 
 
 def count_at(asked: Sequence[str]) -> int | None:
-    """Return where the name of what is counted may begin, after "how many", in lower-case words; None if nothing is
-    counted."""
+    """Return where the counted noun may begin, after "how many", in lower-case words; None if nothing is counted."""
     return next((n for n, pair in enumerate(pairwise(asked), 2) if pair == ("how", "many")), None)
 
 

@@ -65,8 +65,7 @@ def identifiers(question: str) -> list[str]:
 
 
 def all_names(line: str) -> set[str]:
-    """Return the names in a line that names something, as ``key_of`` writes them: -l and --keeplast of "-l,
-    --keep-last=N"."""
+    """Return the names in a line, as ``key_of`` writes them: -l and --keeplast of "-l, --keep-last=N"."""
     return {key_of(token) for token in _TOKEN.findall(_VALUE.sub("", line))}
 
 

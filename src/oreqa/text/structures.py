@@ -158,8 +158,7 @@ def _item_goes_on(lines: Sequence[TextLine], place: int, number: int | None) -> 
 
 
 def _lead_in(lines: Sequence[TextLine], first: int, free: int) -> int:
-    """Return where the introductory sentence of a structure at ``first`` begins; ``first`` if there is none after
-    ``free``."""
+    """Return where the introduction of a structure at ``first`` begins; ``first`` if there is none after ``free``."""
     before = first - 1
     if before < free or not (lines[before].introduces or not lines[first].begins_paragraph):
         return first

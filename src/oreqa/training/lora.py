@@ -49,8 +49,7 @@ def _is_target(name: str, target: str) -> bool:
 
 
 def save_difference(model: PreTrainedModel, base: str, out: Path) -> None:
-    """Write what a model with factors has learned to the folder ``out``: the factors in float16, other trained tensors
-    whole.
+    """Write what a model with factors learned to the folder ``out``: factors in float16, other trained tensors whole.
 
     Its config.json names the ``base``: a model's name, or a folder.
     """

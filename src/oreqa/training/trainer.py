@@ -213,8 +213,7 @@ def dev_batches(
 
 
 def dev_folder(model: PreTrainedModel, tokenizer: Path, out: Path) -> Path:
-    """Return this process's folder for a model in training, next to the checkpoints: settings and ``tokenizer``, no
-    weights."""
+    """Return this process's folder for a model in training, beside the checkpoints: settings, ``tokenizer``, no weights."""
     folder = checkpoints_of(out) / f"dev-{process_number()[0]}"  # processes must not write the same files
     model.config.save_pretrained(folder)
     copy_tokenizer(tokenizer.parent, folder)

@@ -52,8 +52,7 @@ def server_uri(engine: str) -> str:
 
 
 def connect(uri: str) -> Any:
-    """Return a client of a server, cached by this process. Raises IndexStateError if the server cannot be reached or refuses
-    the token."""
+    """Return a client of a server, cached by this process. Raises IndexStateError if unreachable or refused."""
     return _connected(uri, os.environ.get(TOKEN, ""), os.getpid())
 
 

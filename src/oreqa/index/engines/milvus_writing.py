@@ -78,8 +78,7 @@ def write_rows(
     segments: Iterator[Segment],
     mean: Callable[[], float],
 ) -> MilvusState:
-    """Write the rows of new ``segments``, up to the id ``last``, and their state into the draft ``folder``; return the
-    state.
+    """Write the rows of new ``segments``, up to the id ``last``, and the state into the draft ``folder``; return it.
 
     Without a state ``before``, a new collection is created; otherwise its ids in ``removed`` become dead. ``mean`` returns
     the mean length of new passages.

@@ -14,7 +14,7 @@ from oreqa.index.snapshot import Snapshot
 
 
 def cosine_score(unit: Unit, block: int = BLOCK_SCORES) -> RetrievalScore:
-    """The inner product of a question's vector and each ``unit``'s, which is their cosine if the encoder normalises.
+    """Score by the inner product of a question's vector and each ``unit``'s, their cosine if the encoder normalises.
 
     Questions are processed in groups of about ``block`` scores.
     """

@@ -34,8 +34,7 @@ class Tokens:
     words: NDArray[np.int32]
 
     def edges(self, begin: int, end: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return two masks over the tokens ``begin:end``: those that begin a word and those that end one; blanks do
-        neither."""
+        """Return two masks over the tokens ``begin:end``: those that begin a word, and that end one; blanks do neither."""
         changes = np.concatenate([[True], self.words[1:] != self.words[:-1], [True]])
         is_text = self.offsets[begin:end, 0] < self.offsets[begin:end, 1]
         return changes[begin:end] & is_text, changes[begin + 1 : end + 1] & is_text

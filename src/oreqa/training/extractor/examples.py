@@ -137,8 +137,7 @@ def example_windows(
 
 
 def collate_windows(examples: Sequence[ExtractorExample], answer_tokens: int) -> TensorBatch:
-    """Return the padded tensors of a batch: inputs ``[N, T]``, and ``allowed`` and ``asked`` ``[N, T, W]`` for the
-    losses."""
+    """Return a batch's padded tensors: inputs ``[N, T]``, and ``allowed`` and ``asked`` ``[N, T, W]`` for the losses."""
     ids, mask, types = map(torch.from_numpy, padded_windows([example.window for example in examples]))
     length = ids.shape[1]
     opens, closes = (torch.zeros((len(examples), length), dtype=torch.bool) for _ in range(2))

@@ -38,8 +38,7 @@ class OpenQAModel(nn.Module):  # type: ignore[misc]
         self.register_buffer("skipped", torch.zeros(2, dtype=torch.long))
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor, pool: Tensor | None = None) -> Any:
-        """Return the vectors of questions (``DualEncoder``) with ``pool``; without, the logits of windows
-        (``ReaderModel``)."""
+        """Return the vectors of questions (``DualEncoder``) with a ``pool``, else the windows' logits (``ReaderModel``)."""
         if pool is None:
             return self.reader(input_ids, attention_mask, token_type_ids)
         return self.encoder(input_ids, attention_mask, token_type_ids, pool, questions=True)

@@ -247,8 +247,7 @@ def lambda_combination(weight: float, reranks: bool) -> Combination:
 
 
 def write_lambda(em: Sequence[float], reranks: bool, out: Path) -> dict[str, Any]:
-    """Write the lambda with the most exact matches, the smallest of ties, next to the reader; return its part of
-    run.json."""
+    """Write the lambda with the most exact matches, the smallest of ties, beside the reader; return its part of run.json."""
     best = int(np.argmax(em))
     chosen = lambda_combination(LAMBDAS[best], reranks)
     weights = {"selection": chosen.selection, "retrieval": chosen.retrieval, "aggregate": chosen.aggregate}

@@ -135,7 +135,7 @@ def windows_with_answers(
 
 
 def tokens_of(inputs: ReaderInputs, texts: Sequence[str]) -> list[Tokens]:
-    """The tokens of each text."""
+    """Return the tokens of each text."""
     tokens = inputs.tokenize(texts)
     return [tokens[text] for text in texts]
 

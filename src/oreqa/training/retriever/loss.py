@@ -71,8 +71,7 @@ class RetrievalLoss:
         return loss
 
     def calls(self, batch: TensorBatch, size: int | None = None) -> dict[str, list[dict[str, Any]]]:
-        """Return the arguments of the model's calls that encode questions, passages, and, for a cross-encoder, pairs of
-        them.
+        """Return the arguments of the model's calls that encode questions, passages and, for a cross-encoder, pairs.
 
         Each call encodes ``size`` at a time.
         """
@@ -119,8 +118,11 @@ class RetrievalLoss:
         return loss.detach().requires_grad_()
 
     def of_vectors(self, vectors: Mapping[str, Tensor], batch: TensorBatch) -> Tensor:
-        """Return the loss from vectors of ``questions`` ``[Q, 1, D]``, of ``passages`` and their sentences
-        ``[N, outputs, D]``, and, from a cross-encoder, of ``pairs`` ``[Q, 2, D]``."""
+        """Return the loss from the vectors of a batch.
+
+        They are those of ``questions`` ``[Q, 1, D]``, of ``passages`` and their sentences ``[N, outputs, D]``, and, from a
+        cross-encoder, of ``pairs`` ``[Q, 2, D]``.
+        """
         passages = vectors["passages"]
         candidates = passages[batch["rows"], batch["outputs"]]
         if self._late:

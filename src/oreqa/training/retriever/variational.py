@@ -139,8 +139,7 @@ class TextDecoder(nn.Module):  # type: ignore[misc]
         self.output = nn.Linear(width, embedding_width)
 
     def forward(self, latents: Tensor, ids: Tensor, word_embeddings: Tensor) -> Tensor:
-        """Return vectors ``[B, T, E]`` whose inner products with ``word_embeddings`` (``[V, E]``) are the logits of each
-        token.
+        """Return vectors ``[B, T, E]`` whose inner products with ``word_embeddings`` (``[V, E]``) are each token's logits.
 
         They depend on ``latents`` (``[B, D]``) and on the tokens before it in ``ids`` (``[B, T]``: teacher forcing).
         """

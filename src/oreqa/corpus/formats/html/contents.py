@@ -76,8 +76,7 @@ class LinkedText:
         return "".join(self.pieces)
 
     def reason(self, titles: Mapping[str, int]) -> str:
-        """Return why it is not part of the page's text, "" if it is; ``titles`` counts the page's titles, without
-        numbers."""
+        """Return why it is not part of the page's text, "" if it is; ``titles`` counts the page's unnumbered titles."""
         if not self.links or self.has_heading:
             return ""
         if not self.is_list and len(_WORD.findall(self.text)) > 1 and _BOOK_LINE.fullmatch(self.text):

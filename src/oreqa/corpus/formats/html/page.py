@@ -107,8 +107,7 @@ class SkippedElement:
 
     @property
     def is_text(self) -> bool:
-        """Return whether the element has so much text outside links that it should not have been omitted, or is text
-        itself."""
+        """Return whether the element has too much text outside links to be omitted, or is text itself."""
         return rules.is_text(self.reason, "".join(self._unlinked)) or rules.is_linked_text(self.key[1], self.text)
 
 

@@ -33,8 +33,7 @@ class Block:
 
 
 def measure(lines: Sequence[Line]) -> None:
-    """Set the margin, edge and pitch of each line of a page from its column, the run of consecutive lines below each
-    other."""
+    """Set the margin, edge and pitch of each line of a page from its column, a run of lines below each other."""
     column: list[Line] = []
     left = right = 0.0
     for line in [*lines, None]:

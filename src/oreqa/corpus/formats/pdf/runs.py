@@ -85,8 +85,7 @@ def grow(lines: Sequence[Line], first: int, end: int | None = None, *, bridge: b
 
 
 def _follows(line: Line, above: Line, top: float, low: float) -> bool:
-    """Return whether a line can continue the run that ends in ``above``, whose last row spans the heights ``top`` to
-    ``low``."""
+    """Return whether a line can continue the run that ends in ``above``, with its last row from ``top`` to ``low``."""
     if line.leaders or CAPTION.match(line.text):
         return False
     if low - line.base > ON_ROW * line.size:
