@@ -99,21 +99,26 @@ SURE, LIKELY = 0.7, 0.4
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer and its evidence.
+    """An answer and its evidence. Printed, it shows text or block, its certainty, the sentence and the place.
 
-    ``confidence`` is the probability, in 0..1, that it answers the question; None if the models
-    that found it are not calibrated.
-
-    Offsets are characters of the document's text: ``document.text[start:end] == text``. ``scores`` has the search's and
-    the models' scores, by names that ``SCORE_MEANINGS`` explains. ``spans`` are all distinct answers, in the passage's
-    order, if the question asks for several things; otherwise empty. ``text`` is then the likeliest of them or the list
-    that contains them, and ``whole_text`` names all. ``block`` is the complete answer, including the sentence; None if
-    the reader has no block head. ``form`` says whether the text or the block is the answer, or that the text was
-    computed: ``computation`` says how, the sentence is a row that proves it, and for a count ``start`` and ``end`` are
-    those of the first row. ``newer`` is the key of a newer version of the document that says otherwise,
-    ``contradicted_by`` that of another document that does; empty if there is none. ``set_by_you`` says that the answer
-    comes from a mark of the index, not from a model. Printed, it shows text or block, its certainty, the sentence and
-    the place.
+    Attributes:
+        text: The answer: ``document.text[start:end] == text``. If the question asks for several things, the likeliest of
+            them or the list that contains them; ``whole_text`` names all.
+        start: Offset in the document's text; for a count, that of the first row.
+        end: Offset in the document's text, exclusive.
+        confidence: The probability, in 0..1, that it answers the question; None if the models that found it are not
+            calibrated.
+        sentence: The sentence that proves it; for a computed answer, a row.
+        passage: The passage of the sentence.
+        score: The score that ranks it.
+        scores: The scores of the search and the models, by names that ``SCORE_MEANINGS`` explains.
+        block: The complete answer, including the sentence; None if the reader has no block head.
+        form: Whether the text or the block is the answer, or the text was computed.
+        computation: How it was computed, if it was.
+        newer: The key of a newer version of the document that says otherwise; empty if there is none.
+        contradicted_by: The key of another document that says otherwise; empty if there is none.
+        set_by_you: Whether it comes from a mark of the index, not from a model.
+        spans: All distinct answers, in the passage's order, if the question asks for several things; otherwise empty.
 
     Examples:
         >>> from oreqa import Passage, Place, Sentence

@@ -30,7 +30,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The place in the file, for people, of the text from ``start`` up to the next place.
+    """Where people find the text from ``start`` up to the next place in its file.
 
     ``name`` is "page 3", "slide 2", or "#anchor" in a web page. In text files, ``line`` is its first line, from 1, and
     ``source`` its offset in the decoded file with every line end counted as one character; both advance with the text.

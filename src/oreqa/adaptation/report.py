@@ -79,14 +79,22 @@ class Outlook:
 class AdaptationReport:
     """The size of an adaptation's data, and its gains.
 
-    ``held_out`` is the MRR of the passages that answer generated questions about held-out documents, by hybrid search, with
-    the encoder before and after. ``classifier`` is the gain there of re-ranking by the trained classifier, if there is one,
-    over no re-ranking and over the previous classifier, with the encoder that the index then uses. ``user`` has the metrics
-    of the user's questions, if any. ``marks`` is the MRR of the passages of the ``marks_measured`` marks, which, unlike the
-    ``marks_learned``, were not used for training; None without marks. ``published`` says whether the index uses the new
-    encoder, which is in ``folder`` inside the index's. ``seconds`` is the time of each stage, in all runs not killed within
-    it. ``outlook`` is the expectation, unless it was skipped. If it predicted no gain, nothing was trained, and ``held_out``
-    is None.
+    Attributes:
+        folder: The new encoder's folder, inside the index's.
+        passages: The number of the index's passages.
+        train_questions: The number of questions for training.
+        held_out_questions: The number of generated questions about held-out documents.
+        held_out: The MRR of the passages that answer held-out questions, by hybrid search, with the encoder before and
+            after; None if nothing was trained, because no gain was expected.
+        classifier: The gain there of re-ranking by the trained classifier, if there is one, over no re-ranking and over the
+            previous classifier, with the encoder that the index then uses.
+        user: The metrics of the user's questions, if any.
+        published: Whether the index uses the new encoder.
+        seconds: The time of each stage, in all runs not killed within it.
+        marks_learned: The number of marks used for training.
+        marks_measured: The number of the other marks.
+        marks: The MRR of the passages of the measured marks; None without marks.
+        outlook: The expectation, unless it was skipped.
     """
 
     folder: str

@@ -51,11 +51,16 @@ _WORD = regex.compile(r"[\p{L}\p{N}]+")
 
 @dataclass(frozen=True, slots=True)
 class RankedHit:
-    """A search hit with its ``rank``, from 1, and its ``ranks`` by each retrieval score among the same hits.
+    """A search hit, and what became of it.
 
-    ``was_read``: it is one of the best hits, from which the answers come. ``lacks_names``: it cannot be one, because it does
-    not contain an identifier that the question names. ``holds_expected``: it contains the expected answer. ``answer`` is the
-    best answer found in it.
+    Attributes:
+        hit: The hit.
+        rank: Its rank in the search, from 1.
+        ranks: Its ranks by each retrieval score among the same hits.
+        was_read: It is one of the best hits, from which the answers come.
+        lacks_names: It cannot be one, because it does not contain an identifier that the question names.
+        holds_expected: It contains the expected answer.
+        answer: The best answer found in it.
     """
 
     hit: Hit
@@ -69,13 +74,21 @@ class RankedHit:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Which ``stage`` decided the answers, the ``reason`` in a sentence, the ``next_step`` to try, and each stage's output.
+    """Which stage decided the answers to a question, and each stage's output.
 
-    ``next_step`` is empty if the expected answer was given. ``hits`` are the best of the search, ``answers`` the best found,
-    including those less likely than the ``threshold``, which is None without a calibration. ``log_odds`` holds what each
-    feature adds to the log-odds of the first answer. ``absent_words`` are the words of the question that no document
-    contains, ``unread_words`` the others that no passage read contains. ``respelt`` maps misspelt words of the question to
-    those used in their place. ``generation`` is the number of the index state explained.
+    Attributes:
+        question: The question.
+        stage: The stage that decided.
+        reason: Why, in a sentence.
+        next_step: What to try; empty if the expected answer was given.
+        hits: The best hits of the search.
+        answers: The best answers found, including those less likely than the threshold.
+        threshold: The lowest confidence of an answer that is given; None without a calibration.
+        log_odds: What each feature adds to the log-odds of the first answer.
+        absent_words: Words of the question that no document contains.
+        unread_words: Other words of the question that no passage read contains.
+        respelt: Misspelt words of the question with those used in their place.
+        generation: The number of the index state explained.
     """
 
     question: str

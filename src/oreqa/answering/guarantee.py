@@ -39,7 +39,7 @@ class Guarantee:
         return self.answered / self.questions
 
     def covers(self, answer: Answer) -> bool:
-        """Whether an answer was set by people or reaches the threshold; not if computed, or shown as another version."""
+        """Whether an answer reaches the threshold or was set by people; not if computed or shown beside another version."""
         return answer.set_by_you or (answer.confidence is not None and answer.confidence >= self.threshold)
 
 

@@ -20,13 +20,17 @@ MIN_GUESS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The answers to one question, best first, and the best ``hits`` of the search, from which they come.
+    """The answers to one question, or, if there are none, the best ``guess`` and the ``nearest`` passages.
 
-    Without answers, ``nearest`` holds the best passages, and ``guess`` the best refused answer. Answers that are not
-    ``calibrated`` have no confidence, and are refused only if no passage contains an identifier that the question names.
-    ``best`` is the first answer before the passages were re-ranked, even if refused. ``respelt`` maps words of the question
-    that no document contains to the words searched in their place. ``generation`` is the number of the index state that
-    answered. ``threshold`` is the lowest confidence of an answer.
+    Attributes:
+        answers: The answers, best first.
+        hits: The best hits of the search, from which the answers come.
+        calibrated: Whether answers have a confidence. Without one, they are refused only if no passage contains an
+            identifier that the question names.
+        best: The first answer before the passages were re-ranked, even if refused.
+        respelt: Words of the question that no document contains, with the words searched in their place.
+        generation: The number of the index state that answered.
+        threshold: The lowest confidence of an answer.
     """
 
     answers: tuple[Answer, ...]

@@ -28,7 +28,7 @@ from oreqa.errors import DocumentError, describe
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The fields of a table's rows with the text, the title and the identifier; None means the common names.
+    """The columns of a table's text, title and identifier; None means the common names.
 
     Examples:
         >>> Fields(text="abstract", id="doi")

@@ -49,12 +49,20 @@ class ThresholdRow:
 
 @dataclass(frozen=True, slots=True)
 class MarksReport:
-    """An index's marks by their ``verdicts``, and its current answers measured by them.
+    """An index's current answers, measured by its marks.
 
-    ``changed`` marks are not measured: their passage is gone from the index or has changed. Of the ``answerable`` questions,
-    ``right`` and ``wrong`` are answered, and ``refused`` are not; of the ``unanswerable`` ones, ``rightly_refused`` are.
-    ``threshold`` is the current one, None for uncalibrated models; ``suggested`` is one with more first answers on its right
-    side, from ``FEWEST_TO_SUGGEST`` questions on.
+    Attributes:
+        verdicts: The number of marks by verdict.
+        changed: Marks that are not measured: their passage is gone from the index or has changed.
+        answerable: Questions with an answer.
+        right: Those answered right.
+        wrong: Those answered wrong.
+        refused: Those refused.
+        unanswerable: Questions without an answer.
+        rightly_refused: Those refused.
+        threshold: The current threshold; None for uncalibrated models.
+        thresholds: What each threshold would do.
+        suggested: A threshold with more first answers on its right side, from ``FEWEST_TO_SUGGEST`` questions on.
     """
 
     verdicts: Mapping[str, int]

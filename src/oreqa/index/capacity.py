@@ -124,12 +124,24 @@ def parse_machine(text: str) -> Machine:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What an index of ``passages`` passages takes on a ``machine``: bytes, seconds, and dollars.
+    """What an index takes on a machine.
 
-    ``disk`` is one state of the index, ``room`` the disk space for an update that writes all texts next to it.
-    ``memory`` is what a search allocates, ``warm`` what every search reads from disk, which should fit into memory as
-    well. ``machines`` is the number of machines whose memory holds both. ``encode`` and ``write`` are core seconds,
-    ``build`` seconds of the machine; ``search`` and ``update`` are seconds for one question and one changed document.
+    Attributes:
+        passages: The number of passages.
+        machine: The machine.
+        costs: The costs of a passage.
+        disk: Bytes of one state of the index.
+        room: Bytes of disk for an update that writes all texts next to it.
+        memory: Bytes that a search allocates.
+        warm: Bytes that every search reads from disk, which should fit into memory as well.
+        encode: Core seconds to encode the passages.
+        write: Core seconds to write the index.
+        build: Seconds of the machine to build it.
+        search: Seconds for one question.
+        update: Seconds for one changed document.
+        machines: The number of machines whose memory holds both ``memory`` and ``warm``.
+        build_dollars: The price of building it.
+        month_dollars: The price of a month of the machines.
     """
 
     passages: int

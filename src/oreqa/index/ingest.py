@@ -49,7 +49,7 @@ def index_files(
     """Add or update the documents of a file or folder, or of a list of them, and publish them together.
 
     A new index is created with ``settings``, or with the defaults and the ``model``; an existing index keeps its own.
-    ``include`` and ``exclude`` are .gitignore patterns; ``fields`` says which table columns hold what. A loaded ``encoder``
+    ``include`` and ``exclude`` are .gitignore patterns; ``fields`` names the columns of tables. A loaded ``encoder``
     is used if it is the index's.
 
     What cannot be read is reported to ``on_problem``, one line per file or folder, and keeps its indexed content; with

@@ -74,10 +74,13 @@ class ReplacedEncoder:
 class Fitted:
     """The parameters in a model's ``fitted.json``; all are empty for a model without the file.
 
-    ``fusion``: an encoder's weights of retrieval scores by name, for each unit. ``combination``: the weights of answer
-    scores of a reader or span re-ranker. ``calibration``: for the sentences that an encoder finds, or the spans of a
-    reader. ``rerank_weight``: a classifier's. ``encoder``: the fingerprint of the encoder whose search they were fitted
-    with. ``replaced``: comes with an encoder trained by ``oreqa adapt``, and with the base encoder.
+    Attributes:
+        encoder: The fingerprint of the encoder whose search they were fitted with.
+        fusion: An encoder's weights of retrieval scores by name, for each unit.
+        combination: The weights of answer scores of a reader or span re-ranker.
+        calibration: For the sentences that an encoder finds, or the spans of a reader.
+        rerank_weight: A classifier's weight against the retrieval score.
+        replaced: Comes with an encoder trained by ``oreqa adapt``, and with the base encoder.
     """
 
     encoder: str = ""

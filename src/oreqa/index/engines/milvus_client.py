@@ -52,7 +52,10 @@ def server_uri(engine: str) -> str:
 
 
 def connect(uri: str) -> Any:
-    """Return a client of a server, cached by this process. Raises IndexStateError if unreachable or refused."""
+    """Return a client of a server, cached by this process.
+
+    Raises IndexStateError if it cannot be reached or refuses the token.
+    """
     return _connected(uri, os.environ.get(TOKEN, ""), os.getpid())
 
 
