@@ -20,7 +20,7 @@ from oreqa.models.weights import linear_head, load_weights
 def open_session(folder: ReaderFolder, key: str, precision: str | None) -> OpenVinoSession:
     """Return a session with outputs: start and end logits ``[batch, tokens]``.
 
-    A reader trained to select passages also has selection logits ``[batch]``, and one with a block head, also their log-odds
+    A reader trained to select passages also has selection logits ``[batch]``, one with a block head also block log-odds
     ``[batch, tokens]``.
     """
     precision = heads_precision(precision)
