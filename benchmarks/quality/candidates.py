@@ -92,7 +92,7 @@ def main() -> None:
             asked = questions(options.data, every[:size], options.questions)
             rows.append({**index.counts(), **{name: measure(index, of_set) for name, of_set in asked.items()}})
         print(rows[-1], flush=True)
-    report("speed/candidates", {"collections": rows})
+    report("capacity/candidates", {"collections": rows})
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from oreqa.index import segments, snapshot
 from oreqa.index.generations import newest_generation
 from oreqa.index.in_memory import index_documents
 from oreqa.index.search import Index
-from oreqa.index.segments import DEAD, FIRST_TIER, RATIO, first_to_merge
+from oreqa.index.segments import DEAD, FIRST_TIER, LARGEST, RATIO, first_to_merge
 from oreqa.index.store import Settings
 
 DOCUMENTS = [Document(f"{n}", f"Title {n}", f"Owl {n} hoots. It eats word{n % 3}.") for n in range(9)]
@@ -208,6 +208,11 @@ def test_a_segment_that_is_removed_while_it_is_opened_is_missed(
         ([300, 300, 300, 1], 4),
         ([9000, 300, 900, 300, 1, 300], 1),
         ([9000, 300, 2000, 300, 1, 300], 6),
+        ([LARGEST] * 4, 0),
+        ([LARGEST] * 20, 16),
+        ([44_000] * 20, 15),
+        ([LARGEST + 1] * 20, 20),
+        ([LARGEST + 1, LARGEST, LARGEST, 9000, LARGEST, LARGEST, 1], 2),
     ],
 )
 def test_segments_of_about_one_size_become_one(sizes: list[int], first: int) -> None:
@@ -223,6 +228,7 @@ def test_segments_stay_few(of_update: int) -> None:
         while (begin := first_to_merge(sizes)) < len(sizes):
             sizes[begin:] = [sum(sizes[begin:])]
             written += sizes[begin]
-        assert len(sizes) <= 3 * (2 + math.log(max(1, sum(sizes) / FIRST_TIER), RATIO))
+        assert len(sizes) <= sum(sizes) // LARGEST + 3 * (2 + math.log(max(1, sum(sizes) / FIRST_TIER), RATIO))
+        assert max(sizes) <= RATIO * LARGEST
     assert sum(sizes) == of_update * 4_000
     assert written < {1: 50, 100: 10}[of_update] * sum(sizes)

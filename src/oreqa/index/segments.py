@@ -33,6 +33,10 @@ FIRST_TIER, RATIO = 256, 4
 """Size tiers: the first has segments of up to ``FIRST_TIER`` passages, and each next tier is ``RATIO`` times as large;
 ``RATIO`` segments of one tier are merged."""
 
+LARGEST = 65_536
+"""Larger segments stay as they are, and at most ``RATIO`` times as many passages are merged at once: the most that an update
+writes, and holds in memory, does not grow with the index."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Segment:
@@ -185,7 +189,8 @@ def merge_segments(segments: Sequence[Segment]) -> Segment:
 def first_to_merge(sizes: Sequence[int]) -> int:
     """Return the first of the segments to merge, which extend to the last, given their numbers of live passages.
 
-    They are ``RATIO`` of one size, with the smaller ones among them. Returns the number of segments if there are none.
+    They are ``RATIO`` of one size or more, with the smaller ones among them, unless these are too many passages. Returns the
+    number of segments if there are none.
 
     Examples:
         >>> first_to_merge([5000, 900, 3, 1, 1, 1])
@@ -194,12 +199,15 @@ def first_to_merge(sizes: Sequence[int]) -> int:
         5
     """
     below, limit = 0, FIRST_TIER
-    while True:
+    while limit <= LARGEST:
         begin = len(sizes)
         while begin and sizes[begin - 1] <= limit:
             begin -= 1
         if sum(size > below for size in sizes[begin:]) >= RATIO:
+            while sum(sizes[begin:]) > RATIO * LARGEST:
+                begin += 1
             return begin
         if limit >= max(sizes, default=0):
-            return len(sizes)
+            break
         below, limit = limit, limit * RATIO
+    return len(sizes)
