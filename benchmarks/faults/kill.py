@@ -8,12 +8,15 @@ goes on in four ways: the same command again; the files put back as they were; t
 deleted; another path indexed and then the same command. Removals and merges go on in the first way and the last, and of what
 was removed no file may hold anything in the end. What is reached must be what the same commands reach without the crash.
 
+Those of ``--updates`` are crashed, and the rest of what was measured stays: each names the commit of its code.
+
 At random: fifty kills while documents are added, changed and removed. In the end the index must equal one built in one go.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import multiprocessing
 import os
 import random
@@ -22,7 +25,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -31,7 +34,7 @@ from oreqa.index import drafts
 from oreqa.index.search import Index
 
 sys.path.append(str(Path(__file__).parents[1]))
-from common import process, report, squad, write_paragraph_files
+from common import RESULTS, measured_commit, process, report, squad, write_paragraph_files
 from crash import WAYS, Crash, Crashes, Library, differences, forked_state
 from crash_commands import Merges, Removals
 
@@ -74,17 +77,17 @@ def summary(crashes: list[Crash]) -> dict[str, object]:
     }
 
 
-def crash_points(work: Path) -> dict[str, object]:
-    """Every update crashed at each of its writes, side by side."""
+def crash_points(work: Path, updates: Sequence[str]) -> dict[str, object]:
+    """Updates crashed at each of their writes, side by side."""
     pool = ProcessPoolExecutor(PROCESSES, multiprocessing.get_context("spawn"))
     with pool:
-        runs = dict(zip(UPDATES, pool.map(crash_everywhere, [work] * len(UPDATES), UPDATES), strict=True))
+        runs = dict(zip(updates, pool.map(crash_everywhere, [work] * len(updates), updates), strict=True))
     print(f"{'':<14}{'points':>8}{'neither':>9}" + "".join(f"{way:>12}" for way in WAYS))
     for name, crashes in runs.items():
         neither = sum(crash.after not in ("old", "new") for crash in crashes)
         different = (sum(bool(crash.ways.get(way)) for crash in crashes) for way in WAYS)
         print(f"{name:<14}{len(crashes):>8}{neither:>9}" + "".join(f"{count:>12}" for count in different))
-    return {name: summary(crashes) for name, crashes in runs.items()}
+    return {name: {"commit": measured_commit(), **summary(crashes)} for name, crashes in runs.items()}
 
 
 def random_kills(data: Path, work: Path, kills: int, documents: int) -> dict[str, object]:
@@ -139,15 +142,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--work", type=Path, default=Path("runs/kill"))
+    parser.add_argument("--updates", nargs="+", choices=UPDATES, default=list(UPDATES))
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--documents", type=int, default=400)
     options = parser.parse_args()
     work = options.work.absolute()
     shutil.rmtree(work, ignore_errors=True)
-    result = {"at each write": crash_points(work)}
+    kept = RESULTS / "faults" / "kill.json"
+    result = json.loads(kept.read_text()) if kept.exists() else {"at each write": {}}
+    result["at each write"] |= crash_points(work, options.updates)
     if options.kills:
-        result["at random"] = random_kills(options.data, work / "random", options.kills, options.documents)
-    report("faults/kill", result)
+        kills = random_kills(options.data, work / "random", options.kills, options.documents)
+        result["at random"] = {"commit": measured_commit(), **kills}
+    report("faults/kill", {**result, "commit": "that of each part"})
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sqlite3
 import zipfile
 from contextlib import closing
 from pathlib import Path
@@ -12,14 +13,14 @@ from index_content import assert_same, old
 
 from oreqa.core import Document
 from oreqa.errors import IndexStateError, InputError
-from oreqa.index import drafts
+from oreqa.index import drafts, publish
 from oreqa.index.generations import DOCUMENTS, newest_generation, require_generation
 from oreqa.index.in_memory import index_documents
 from oreqa.index.ingest import index_files
 from oreqa.index.removal import remove_documents
 from oreqa.index.search import Index
 from oreqa.index.soundness import check_index
-from oreqa.index.store import Settings, open_documents
+from oreqa.index.store import Settings, open_documents, read_setting
 from oreqa.index.writer import IndexWriter
 
 
@@ -57,6 +58,27 @@ def test_what_is_removed_leaves_no_copy_behind(tmp_path: Path, settings: Setting
     data = (generation / DOCUMENTS).read_bytes()
     assert not [key for key in keys_of_all[::3] if key.encode() in data]
     assert [path.name for path in (tmp_path / "kb").glob("search-*")] == [generation.name]
+
+
+@pytest.mark.parametrize("share", [0, 8, 10**9], ids=["in a copy", "as usual", "row by row"])
+def test_no_document_that_stays_is_hashed_again(
+    tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch, share: int
+) -> None:
+    index_documents(tmp_path / "kb", [Document(f"{n}", "", f"Owl {n} hoots.") for n in range(30)], settings)
+    monkeypatch.setattr(drafts, "_SHARE", share)
+    hashed: list[int] = []
+
+    def counted(database: sqlite3.Connection, table: str) -> int:
+        hashed.extend(number for (number,) in database.execute(f"SELECT id FROM {table}"))
+        return sum_of(database, table)
+
+    sum_of = publish._sum
+    monkeypatch.setattr(publish, "_sum", counted)
+    remove_documents(tmp_path / "kb", ["3", "5"])
+    assert sorted(hashed) == [4, 6]
+    with closing(open_documents(require_generation(tmp_path / "kb"))) as database:
+        assert int(read_setting(database, "sum"), 16) == sum_of(database, "main.documents") % publish._MODULUS
+        assert read_setting(database, "documents") == "28"
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -29,7 +29,7 @@ from oreqa.index.generations import (
     require_generation,
     write_manifest,
 )
-from oreqa.index.publish import complete_draft, link_search_files
+from oreqa.index.publish import complete_draft, link_search_files, note_documents
 from oreqa.index.replacing import clear_folder, drop_draft, publish_draft
 from oreqa.index.store import Settings
 from oreqa.models.encoder.encoder import Encoder
@@ -94,6 +94,7 @@ def _encode_draft(
             store.write_setting(database, "model", model)
             store.write_setting(database, "fingerprint", encoder.fingerprint)
             store.write_prompts(database, encoder.prompts)
+        note_documents(database)
         complete_draft(database, draft, encodings, lambda batch: encodings.encode(batch, encoder, advance))
     return count_passages(database)
 

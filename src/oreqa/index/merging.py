@@ -29,7 +29,7 @@ from oreqa.index.generations import (
     write_manifest,
 )
 from oreqa.index.joining import join_index
-from oreqa.index.publish import link_fitted, note_contents
+from oreqa.index.publish import link_fitted, note_contents, note_documents
 from oreqa.index.replacing import clear_folder, drop_draft, publish_draft
 from oreqa.index.segments import Segment, link_segment, open_segments
 from oreqa.index.store import SQLITE_ERRORS, model_place, open_documents
@@ -199,6 +199,7 @@ def _merge(folder: Path, existing: Sequence[_Part], shards: Sequence[_Part], pro
             segments += added
             checksums.update(shared)
         write_compounds(database, [segment.words["passage"] for segment in segments])
+        note_documents(database)
         note_contents(database, sum(map(len, segments)))
         documents, passages = count_documents(database), count_passages(database)
         merged = MergeReport(documents, passages, documents - before, present=present)

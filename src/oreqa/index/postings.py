@@ -128,12 +128,12 @@ def renumbered(postings: Postings, old: Ints, new: Ints) -> Postings:
 def live_words(part: LivePostings) -> tuple[Ints, Ints]:
     """Return the words in a part's live texts, rising, and how many texts contain each."""
     postings = part.postings
+    counts = np.diff(postings.starts).astype(np.int32)
     if not len(part.dead):
-        return postings.words, np.diff(postings.starts).astype(np.int32)
-    lives = np.ones(len(postings.lengths), bool)
-    lives[part.dead] = False
-    counts = (
-        np.add.reduceat(lives[postings.rows].astype(np.int32), postings.starts[:-1]) if len(postings.words) else lives[:0]
-    )
+        return postings.words, counts
+    gone = np.zeros(len(postings.lengths), bool)
+    gone[part.dead] = True
+    words = np.searchsorted(postings.starts, np.flatnonzero(gone[postings.rows]), side="right") - 1
+    counts -= np.bincount(words, minlength=len(counts)).astype(np.int32)
     held = counts > 0
     return postings.words[held], counts[held]

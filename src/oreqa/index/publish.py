@@ -207,11 +207,18 @@ def link_fitted(generation: Path | None, draft: Path, damaged: Container[str]) -
         link_file(generation / FITTED, draft / FITTED)
 
 
+def note_documents(database: sqlite3.Connection) -> None:
+    """Record in a draft its number of documents and the sum of their hashes, before shared documents are rewritten: from the
+    shared ones' records and what changed."""
+    with transaction(database):
+        write_setting(database, "documents", str(_documents(database)))
+        write_setting(database, "sum", f"{_sum_of_documents(database) % _MODULUS:x}")
+
+
 def note_contents(database: sqlite3.Connection, passages: int) -> None:
-    """Record in a draft its number of ``passages`` and documents, and the hash of its contents."""
+    """Record in a draft its number of ``passages``, and the hash of its contents, from what ``note_documents`` recorded."""
     with transaction(database):
         write_setting(database, "passages", str(passages))
-        write_setting(database, "documents", str(_documents(database)))
         write_setting(database, "content", _content_hash(database))
 
 
@@ -227,23 +234,22 @@ def _documents(database: sqlite3.Connection) -> int:
 
 
 def _content_hash(database: sqlite3.Connection) -> str:
-    """Return a hash of everything that determines search results: settings, and the documents' ids, keys and contents.
-
-    The hashes of documents are summed, so that an update needs only those that change.
-    """
-    if is_shared(database):
-        row = database.execute("SELECT value FROM whole.settings WHERE key = 'sum'").fetchone()
-        total = int(row[0], 16) if row else _sum(database, "whole.documents")
-        total -= _sum(database, "whole.documents WHERE id IN (SELECT id FROM main.replaced_rows)")
-        total += _sum(database, "main.documents")
-    else:
-        total = _sum(database, "main.documents")
-    write_setting(database, "sum", f"{total % _MODULUS:x}")
+    """Return a hash of everything that determines search results: settings, and the documents' ids, keys and contents."""
     digest = hashlib.sha256()
     for name in ("fingerprint", "passage_tokens", "language"):
         digest.update(f"{name} {read_setting(database, name)}\n".encode())
-    digest.update(f"{total % _MODULUS:x}".encode())
+    digest.update(read_setting(database, "sum").encode())
     return digest.hexdigest()
+
+
+def _sum_of_documents(database: sqlite3.Connection) -> int:
+    """Return the sum of the documents' hashes, derived from that of the shared ones: an update hashes only changes."""
+    if not is_shared(database):
+        return _sum(database, "main.documents")
+    row = database.execute("SELECT value FROM whole.settings WHERE key = 'sum'").fetchone()
+    total = int(row[0], 16) if row else _sum(database, "whole.documents")
+    total -= _sum(database, "whole.documents WHERE id IN (SELECT id FROM main.replaced_rows)")
+    return total + _sum(database, "main.documents")
 
 
 def _sum(database: sqlite3.Connection, table: str) -> int:

@@ -32,7 +32,7 @@ from oreqa.index.engines.milvus_client import connect, server_uri
 from oreqa.index.generations import DRAFT, newest_generation, write_manifest
 from oreqa.index.journal import JOURNAL
 from oreqa.index.lexical import check_language
-from oreqa.index.publish import complete_draft, link_fitted, link_search_files
+from oreqa.index.publish import complete_draft, link_fitted, link_search_files, note_documents
 from oreqa.index.replacing import clear_folder, drop_draft, publish_draft
 from oreqa.index.store import Holds, Settings, transaction
 from oreqa.models.encoder.encoder import Encoder
@@ -243,6 +243,7 @@ class IndexWriter:
             drafts.set_gone(self.draft, returned, False)
             drafts.write_sources(self.draft, self._new_revisions)
         before, folder = self.current.generation, self.folder / DRAFT
+        note_documents(self.draft)
         self._draft = drafts.compacted(self.draft, folder, before, bool(self.report.removed))
         if before is None or self._rebuild:
             encode = partial(self._encode, advance=advance)
@@ -275,8 +276,7 @@ def open_writer(
     Without ``settings``, those of the existing index apply, or the defaults; ``model`` replaces the model in them. A loaded
     ``encoder`` is used if it is the index's. A new folder gets the ``mode``, less the umask. An index ``holds`` either a
     user's documents or the passages of a task, which every update replaces completely. Raises IndexStateError if another
-    process is writing the index, if the index was built with other settings, or if the disk is full; InputError for invalid
-    settings, before anything is written.
+    process is writing the index, if its settings are others, or if the disk is full; first InputError for invalid settings.
     """
     choice(device, DEVICES, "device")
     settings = chosen_settings(folder, settings, model)
