@@ -66,9 +66,9 @@ MEASURED = Costs(
     memory=110,
     encode=0.014,
     write=0.0015,
-    base_search=0.0205,
-    search=4.9e-7,
-    scan=6e-8,
+    base_search=0.0085,
+    search=4.05e-7,
+    scan=3.8e-8,
     update=0.044,
     compare=8.6e-10,
 )
