@@ -3,10 +3,11 @@
 Run:  python recipes/base/find_passages.py --work runs/questions [--only tor rsync]
       (on Debian or Ubuntu: it needs apt-get and dpkg)
 
-The packages are those of questions/packages.json, the passages are cut as an index of the default encoder cuts them. A
-question's passage is the first of its document that holds its evidence, or the words it was written beside, and the parts of
-its block in their order; blanks do not count. `WORK/sets/PACKAGE` then holds `passages.jsonl`, all passages of the package,
-and `rows.jsonl`, the questions whose passage stands there, with its number as `passage`. The other ones are named.
+The packages are listed in questions/packages.json. The passages are cut as for an index of the default encoder. A
+question's passage is the first one of its document that contains its evidence, or the words that it was written beside, and
+the parts of its block in their order; white space is ignored. `WORK/sets/PACKAGE` then contains `passages.jsonl`, all
+passages of the package, and `rows.jsonl`, the questions whose passage was found, with its number as `passage`. The other
+questions are printed.
 """
 
 from __future__ import annotations
@@ -37,12 +38,12 @@ Row = dict[str, Any]
 
 
 def plain(text: str) -> str:
-    """The text with single blanks."""
+    """Return the text with single spaces."""
     return " ".join(text.split())
 
 
 def holds(text: str, row: Row) -> bool:
-    """Whether a passage, with single blanks, holds a question's evidence and its block's parts in their order."""
+    """Return whether a passage, with single spaces, contains a question's evidence and the parts of its block in order."""
     if not all(row[name] in text for name in ("evidence", "beside") if name in row):
         return False
     place = 0
@@ -55,7 +56,7 @@ def holds(text: str, row: Row) -> bool:
 
 
 def find_rows(rows: Sequence[Row], passages: Sequence[Row]) -> tuple[list[Row], list[Row], int]:
-    """The questions with the number of their passage, those without one, and how many stand in several passages."""
+    """Return the questions with the numbers of their passages, those without one, and how many fit several passages."""
     texts = [plain(passage["text"]) for passage in passages]
     numbers: dict[str, list[int]] = {}
     for number, passage in enumerate(passages):
@@ -72,7 +73,7 @@ def find_rows(rows: Sequence[Row], passages: Sequence[Row]) -> tuple[list[Row], 
 
 
 def read_passages(folder: Path, documents: Sequence[str], count_tokens: CountTokens) -> Iterator[Row]:
-    """The passages of an unpacked package's documents. A document that is not there or cannot be read is named."""
+    """Yield the passages of an unpacked package's documents; print each document that is missing or cannot be read."""
     for name in documents:
         file = folder / name
         if not file.is_file():
@@ -87,7 +88,7 @@ def read_passages(folder: Path, documents: Sequence[str], count_tokens: CountTok
 
 
 def fetched_version(package: str, work: Path) -> str:
-    """The version of the package that ``fetch`` fetched."""
+    """Return the version of the package that ``fetch`` fetched."""
     file = next((work / "downloads" / package).glob("*.deb"))
     return subprocess.run(
         ["dpkg-deb", "-f", str(file), "Version"], check=True, capture_output=True, text=True

@@ -1,7 +1,7 @@
-"""Groups to train readers on: questions, each with windows of passages and labels; kept as tokens in one file.
+"""Groups to train readers on: questions, each with windows of passages and labels, stored as tokens in one file.
 
-manual_groups.py writes the file, manual_readers.py reads it. A group's windows hold the token numbers of minilm-reader's
-vocabulary, at most 65,536.
+manual_groups.py writes the file, manual_readers.py reads it. The windows contain token numbers of minilm-reader's
+vocabulary, which must be below 65,536.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ NEIGHBOURHOOD = 4000
 """Groups that are sorted by length together."""
 
 ANSWER_TOKENS = 30
-"""Of the longest answer that is a label."""
+"""Tokens of the longest answer that is a label."""
 
 _TYPES = {
     "ids": "H", "segments": "H", "firsts": "H", "holds": "b", "spans": "H", "blocks": "H",
     "windows_of_group": "q", "tokens_of_window": "q", "spans_of_window": "q", "blocks_of_window": "q",
 }  # fmt: skip
-"""The arrays of a file. A count stands for each group or window, a span is two numbers: its first and last token."""
+"""The file's arrays. Counts are per group or window; a span is two numbers, its first and last token."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledGroup(Group):
-    """A group with more labels for each window: the tokens of all that answers, and whether the passage answers."""
+    """A group with more labels per window: the tokens of everything that answers, and whether the passage answers."""
 
     blocks: list[list[Range]]
     """First and last tokens of each part."""
@@ -50,7 +50,7 @@ class LabelledGroup(Group):
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A passage that is shown with a question."""
+    """A passage shown with a question."""
 
     text: Text
     spans: Sequence[Range] = ()
@@ -63,7 +63,7 @@ Example = tuple[str, list[Shown]]
 
 
 def label(example: Example, inputs: ReaderInputs, tokens: dict[str, Tokens]) -> LabelledGroup:
-    """The windows of a question, one a passage, with their labels."""
+    """Return the windows of a question, one per passage, with their labels."""
     question, shown = example
     group = LabelledGroup([], [], [], [])
     for row in shown:
@@ -83,7 +83,7 @@ def label(example: Example, inputs: ReaderInputs, tokens: dict[str, Tokens]) -> 
 
 
 def _choose(windows: Sequence[Window], span: Range) -> Window:
-    """The first window that holds a span of the passage's tokens, or the first one."""
+    """Return the first window that contains a span of the passage's tokens, else the first window."""
     for window in windows:
         if window.begin <= span[0] and span[1] + window.first - window.begin < window.last:
             return window
@@ -91,7 +91,7 @@ def _choose(windows: Sequence[Window], span: Range) -> Window:
 
 
 def label_all(examples: Sequence[Example], inputs: ReaderInputs) -> Iterator[LabelledGroup]:
-    """The groups of all questions; a text that several have is read once."""
+    """Yield the groups of all questions; a text that several questions share is tokenised once."""
     texts = {text for question, shown in examples for text in (question, *(part for row in shown for part in row.text))}
     ordered, tokens = sorted(texts), dict[str, Tokens]()
     for begin in range(0, len(ordered), 2000):
@@ -100,7 +100,7 @@ def label_all(examples: Sequence[Example], inputs: ReaderInputs) -> Iterator[Lab
 
 
 def save_groups(file: Path, groups: Iterable[LabelledGroup]) -> int:
-    """Write groups to ``file`` (.npz), and return how many there are."""
+    """Write groups to ``file`` (.npz) and return how many there are."""
     columns = {name: array(kind) for name, kind in _TYPES.items()}
     for group in groups:
         columns["windows_of_group"].append(len(group.windows))
@@ -121,7 +121,7 @@ def save_groups(file: Path, groups: Iterable[LabelledGroup]) -> int:
 
 
 class GroupFile(torch.utils.data.Dataset[LabelledGroup]):  # type: ignore[misc]
-    """The groups of a file by their numbers. Raises InputError if it cannot be read."""
+    """The groups of a file by number. Raises InputError if the file cannot be read."""
 
     def __init__(self, file: Path) -> None:
         try:
@@ -150,7 +150,7 @@ class GroupFile(torch.utils.data.Dataset[LabelledGroup]):  # type: ignore[misc]
         )
 
     def sizes(self) -> tuple[list[int], list[int]]:
-        """For each group the tokens of its longest window, and how many windows it has."""
+        """Return, for each group, the tokens of its longest window and the number of its windows."""
         longest = np.maximum.reduceat(self._arrays["tokens_of_window"], self._starts["windows_of_group"][:-1])
         return longest.tolist(), self._arrays["windows_of_group"].tolist()
 
@@ -166,10 +166,10 @@ class GroupFile(torch.utils.data.Dataset[LabelledGroup]):  # type: ignore[misc]
 
 
 def token_batches(longest: Sequence[int], windows: Sequence[int], tokens: int, rng: random.Random) -> list[list[int]]:
-    """Every group once, in random batches of similar length.
+    """Return random batches of groups of similar length, with every group once.
 
-    ``longest`` are the tokens of each group's longest window, ``windows`` how many it has. A batch has at most ``tokens``,
-    padding included; a group with more of them is a batch by itself.
+    ``longest`` gives the tokens of each group's longest window, ``windows`` the number of its windows. A batch has at most
+    ``tokens``, including padding; a group with more is a batch by itself.
     """
     order = list(range(len(longest)))
     rng.shuffle(order)
@@ -187,8 +187,8 @@ def token_batches(longest: Sequence[int], windows: Sequence[int], tokens: int, r
 
 
 def collate_labelled(groups: Sequence[LabelledGroup]) -> TensorBatch:
-    """What ``collate_groups`` gives, and ``block`` (float, ``[G, P, T]``), 1 for tokens of what answers, and ``holds``
-    (bool, ``[G, P]``)."""
+    """Return what ``collate_groups`` returns, with ``block`` (float, ``[G, P, T]``), 1 for the tokens of what answers, and
+    ``holds`` (bool, ``[G, P]``)."""
     batch = collate_groups(groups)
     batch["block"] = torch.zeros(batch["tokens"].shape)
     batch["holds"] = torch.zeros(batch["tokens"].shape[:2], dtype=torch.bool)

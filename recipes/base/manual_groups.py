@@ -1,12 +1,12 @@
-"""Make the groups that recipes/base/manual_readers.py trains on: a question, the passage that answers it, and look-alikes.
+"""Make the groups that recipes/base/manual_readers.py trains on: a question, its passage and similar passages.
 
 Run:  python recipes/base/find_passages.py --work runs/questions
       python recipes/base/manual_groups.py --work runs/questions --data ../shared/data --out runs/questions/groups.npz
 
-The questions of recipes/base/questions come four times each, with up to six passages of their package; those of held-out
-packages are left out. Questions of extractive data, on articles that are not held out, come once, with up to four passages
-of their file; those of ConditionalQA with what else is known of their page. Of some questions the sentences that answer are
-cut out. The passages beside the right one are those that BM25 finds, on manuals vectors, too.
+Each question of recipes/base/questions is used four times, with up to six passages of its package; held-out packages
+are left out. Questions of extractive data about training articles are used once, with up to four passages of their file;
+those of ConditionalQA with the other known elements of their page. For some questions the sentences that answer are cut
+out. The similar passages are found by BM25, and on manuals by vectors too.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ from oreqa.training.reader.recipe import DataPart
 QUESTIONS = Path(__file__).parent / "questions"
 REPEATS, WRITTEN_PASSAGES, PASSAGES = 4, 6, 4
 WRITTEN_CUT, CUT = 0.1, 0.08
-"""Shares of the questions that lose their answer."""
+"""Shares of the questions whose answer is cut out."""
 DEPTH, NEAREST, OTHERS = 30, 12, 9
-"""Of written questions: how deep BM25 and vectors look, and how many passages of both are kept; of others, BM25's depth."""
+"""For written questions: depth of BM25 and vectors, and how many passages of both are kept; for others, BM25's depth."""
 HARDEST = 0.3
-"""The share of the questions that get the nearest three look-alikes; others get any of them."""
+"""Share of the questions that get the three most similar passages; the others get any similar ones."""
 MENTION = 5
-"""Characters of an answer from which on its occurrence in another passage counts as right, and how many of them do."""
+"""The shortest answer, in characters, whose mentions in another passage count as right; ``MOST_MENTIONS`` of them do."""
 MOST_MENTIONS = 6
 MAX_TOKENS, OVERLAP = 256, 64
 PAGE_CHARACTERS = 1400
@@ -76,7 +76,7 @@ SETS = (
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question about a passage: characters of its answers, and of all that answers, part by part."""
+    """A question about a passage: the characters of its answers, and the parts of all that answers."""
 
     question: str
     place: int
@@ -86,13 +86,13 @@ class Asked:
 
 
 def find_piece(text: str, piece: str, start: int = 0) -> Range | None:
-    """Where a piece first stands in a text from ``start`` on; blanks do not count."""
+    """Return where a piece first occurs in a text from ``start`` on, ignoring white space."""
     match = re.compile(r"\s+".join(map(re.escape, piece.split()))).search(text, start)
     return match and match.span()
 
 
 def read_question(row: dict[str, Any], text: str) -> Asked:
-    """A row of find_passages.py with the places of its answers and its block in the ``text`` of its passage."""
+    """Locate the answers and the block of a find_passages.py row in the ``text`` of its passage."""
     begin, end = find_piece(text, row["evidence"]) or (0, 0) if row.get("evidence") else (0, 0)
     spans = [span for answer in row.get("answers", ()) if (span := find_piece(text, answer, begin)) and span[1] <= end]
     blocks: list[Range] = []
@@ -103,20 +103,23 @@ def read_question(row: dict[str, Any], text: str) -> Asked:
 
 
 def sentences_of(text: str, spans: Iterable[Range]) -> list[Range]:
-    """The sentences that share a character with one of the ``spans``; a span outside all of them is its own."""
+    """Return the sentences that overlap one of the ``spans``; a span outside all sentences is returned itself."""
     sentences = split_sentences(text)
     touched = [[(a, b) for a, b in sentences if a < end and start < b] or [(start, end)] for start, end in spans]
     return sorted({sentence for group in touched for sentence in group})
 
 
 def without(text: str, cut: Sequence[Range]) -> str:
-    """A text without these ranges of it, which are in order."""
+    """Return a text without the ranges ``cut``, which are in order."""
     ends = [0, *(end for _, end in cut)]
     return "".join(text[a:b] for a, b in zip(ends, [*(start for start, _ in cut), len(text)], strict=True)).strip()
 
 
 def mentions(text: str, answers: Iterable[str]) -> list[Range]:
-    """Where a text names one of the answers that have ``MENTION`` characters, in the same case: ``-d`` is not ``-D``."""
+    """Return where a text mentions one of the ``answers`` of ``MENTION`` or more characters, in the same case.
+
+    ``-d`` is not ``-D``.
+    """
     return sorted(
         {
             (start, end)
@@ -131,7 +134,7 @@ def mentions(text: str, answers: Iterable[str]) -> list[Range]:
 def show(
     asked: Asked, nearest: Iterable[int], passages: Sequence[Text], count: int, cut: float, rng: random.Random
 ) -> list[Shown]:
-    """A question's passage and look-alikes of the ``nearest``, ``count`` at most; with the chance ``cut`` none answers."""
+    """Return a question's passage and up to ``count - 1`` of the ``nearest``; with probability ``cut``, none answers."""
     title, text = passages[asked.place]
     answers = {text[start:end] for start, end in asked.spans}
     others = [passages[number] for number in nearest if passages[number][1] != text]
@@ -148,7 +151,7 @@ def show(
 
 
 def nearest_of_both(lexical: Iterable[int], dense: Iterable[int]) -> list[int]:
-    """The best of two ranked lists, by the sum of reciprocal ranks (Cormack et al. 2009)."""
+    """Merge two ranked lists by the sum of reciprocal ranks (Cormack et al. 2009), and return the best."""
     scores: dict[int, float] = defaultdict(float)
     for ranked in (lexical, dense):
         for rank, number in enumerate(ranked):
@@ -157,7 +160,7 @@ def nearest_of_both(lexical: Iterable[int], dense: Iterable[int]) -> list[int]:
 
 
 def written_examples(folder: Path, encoder: Encoder, rng: random.Random) -> Iterator[Example]:
-    """The questions on a package's manual, from its folder of find_passages.py."""
+    """Yield the questions about a package's manual, from its folder made by find_passages.py."""
     content = [row for _, row in read_jsonl(folder / "passages.jsonl")]
     passages = [(passage_head(row["title"], row["heading"]), row["text"]) for row in content]
     rows = [row for _, row in read_jsonl(folder / "rows.jsonl")]
@@ -175,7 +178,7 @@ def written_examples(folder: Path, encoder: Encoder, rng: random.Random) -> Iter
 
 
 def extractive_examples(part: DataPart, rng: random.Random) -> Iterator[Example]:
-    """Questions of a SQuAD file's training articles."""
+    """Yield the questions about a SQuAD file's training articles."""
     paragraphs, _ = split_articles(load_paragraphs(part.file))
     passages = [(readable_title(paragraph.title) if part.titles else "", paragraph.text) for paragraph in paragraphs]
     asked = []
@@ -191,7 +194,7 @@ def extractive_examples(part: DataPart, rng: random.Random) -> Iterator[Example]
 
 
 def conditional_examples(file: Path, rng: random.Random) -> Iterator[Example]:
-    """Questions of ConditionalQA: the known elements of a page, in their order, of which some are a block."""
+    """Yield the questions of ConditionalQA with the known elements of a page in order; some elements form a block."""
     rows = [(row, [re.sub(r"<[^>]+>", "", text).strip() for text in row["evidence"]]) for _, row in read_jsonl(file)]
     pages: dict[str, dict[str, None]] = defaultdict(dict)
     for row, evidence in rows:
@@ -214,7 +217,7 @@ def conditional_examples(file: Path, rng: random.Random) -> Iterator[Example]:
 
 
 def read_examples(work: Path, data: Path, seed: int) -> Iterator[Example]:
-    """All questions with their passages; says how many each source gives. Raises InputError if there is none."""
+    """Yield all questions with their passages, and print how many each source has. Raises InputError if there are none."""
     if not (work / "sets").is_dir():
         raise InputError(f"{work}: it holds no passages; run recipes/base/find_passages.py --work {work} first")
     encoder = Encoder(BASE_ENCODER)

@@ -2,11 +2,11 @@
 
 Run:  python recipes/base/manual_readers.py --groups runs/questions/groups.npz --work runs/readers --device cuda
 
-First the teacher, mpnet-reader, learns from the labels: the factors that it is stored as, its biases, norms and heads. Then
-the pupil, minilm-reader, learns from the labels and from the teacher's probabilities. WORK then holds both as they ship:
-mpnet-reader as factors in eight bits, minilm-reader as a difference in four bits. A reader that is finished is kept when the
-command is run again with the same settings and groups, one that was interrupted begins anew. What was fitted for the readers
-before (fitted.json) does not fit these.
+The teacher, mpnet-reader, is trained first, on the labels; its factors, biases, norms and heads are trained. Then the
+pupil, minilm-reader, is trained on the labels and the teacher's probabilities. WORK then contains both as they are shipped:
+mpnet-reader as factors in eight bits, minilm-reader as a difference in four bits. If the command is run again with the same
+settings and groups, a finished reader is kept and an interrupted one starts again. The parameters fitted for the previous
+readers (fitted.json) do not fit the new ones.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ from oreqa.training.lora import save_difference
 from oreqa.training.recipes import Lora
 
 WARMUP = 40
-"""Steps over which the rates rise; then they fall to 0."""
+"""Steps over which the learning rates rise; then they fall to 0."""
 REPORT = 50
-"""Steps between two lines that say the mean loss."""
+"""Steps between two reports of the mean loss."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,23 +56,23 @@ class Stage:
     """How a reader is trained."""
 
     reader: str
-    """The one that training begins with, stored as a difference: a name or a folder."""
+    """The name or folder of the reader that training starts from, stored as a difference."""
     learning_rate: float
-    """Of matrices: factors, or whole ones."""
+    """Of matrices: whole ones or factors."""
     slow_rate: float
     """Of biases, norms and heads."""
     dropout: float
     passes: float
-    """Over the groups."""
+    """Passes over the groups."""
     tokens: int
-    """Of a step, padding included."""
+    """Tokens per step, including padding."""
     seed: int
 
 
 def start_reader(folder: Path, dropout: float) -> ReaderModel:
-    """The reader of a folder, to train on: as factors beside its base if it is stored as them, else whole.
+    """Load a folder's reader for training: as factors beside its base if it is stored so, else whole.
 
-    The matrices of its embeddings do not train. Raises ModelError for a reader that is not stored as a difference.
+    The embedding matrices are not trained. Raises ModelError for a reader that is not stored as a difference.
     """
     base = difference_base(folder)
     if base is None:
@@ -97,9 +97,9 @@ def start_reader(folder: Path, dropout: float) -> ReaderModel:
 
 
 def _part_factors(model: ReaderModel, folder: Path, base: Path) -> None:
-    """Take a whole model apart into the matrices of its ``base`` and the factors that are stored in ``folder``.
+    """Split a whole model into the matrices of its ``base`` and the factors stored in ``folder``.
 
-    Raises ModelError if there are factors of what is no linear layer.
+    Raises ModelError if a factor is not of a linear layer.
     """
     prefix, bases = encoder_prefix(read_config(base)), load_weights(base)
     stored = {uniform_name(name, prefix): value for name, value in load_tensors(folder / DIFFERENCE).items()}
@@ -118,14 +118,14 @@ def _part_factors(model: ReaderModel, folder: Path, base: Path) -> None:
 
 
 def factor_rank(folder: Path) -> int | None:
-    """The rank of the factors that a reader is stored as; None if its difference is of four bits."""
+    """Return the rank of the factors that a reader is stored as; None if its difference is in four bits."""
     return max(
         (len(tensor) for name, tensor in load_tensors(folder / DIFFERENCE).items() if name.endswith(".a")), default=None
     )
 
 
 def _load_factors(model: ReaderModel, difference: dict[str, Any], whole: dict[str, Any]) -> None:
-    """Set a model's factors to those of a ``difference``, and whatever else trains to its ``whole`` weights."""
+    """Set a model's factors to those of a ``difference``, and its other trainable weights to those of ``whole``."""
     state = {}
     for name, module in model.named_modules():
         if isinstance(module, LoraLayer) and f"{name}.a" in difference:
@@ -143,7 +143,7 @@ def _load_factors(model: ReaderModel, difference: dict[str, Any], whole: dict[st
 
 
 def teacher_numbers(pupil: Path, teacher: Path) -> Tensor:
-    """The number that each token of the pupil's vocabulary has in the teacher's. Raises InputError if it has none there."""
+    """Return the teacher's number for each token of the pupil's vocabulary. Raises InputError for a token that it lacks."""
     tokenizers = [load_tokenizer(find_tokenizer(folder)) for folder in (pupil, teacher)]
     ours, theirs = (tokenizer.get_vocab() for tokenizer in tokenizers)
     if missing := sorted(ours.keys() - theirs.keys()):
@@ -165,7 +165,7 @@ def train(
     stage: Stage,
     device: str,
 ) -> dict[str, Any]:
-    """Train a reader in place, in bfloat16 on a GPU; returns steps, the mean losses of every ``REPORT`` steps, and seconds.
+    """Train a reader in place, in bfloat16 on a GPU; return the steps, the mean loss of every ``REPORT`` steps, and seconds.
 
     Raises InputError if a loss is not finite.
     """
@@ -209,7 +209,7 @@ def train(
 
 
 def draw_batches(groups: GroupFile, stage: Stage) -> Sequence[Sequence[int]]:
-    """The numbers of the groups of each step: every group once in each pass, the last of which may be a part."""
+    """Return the group numbers of each step: every group once per pass; the last pass may be partial."""
     rng = random.Random(stage.seed)
     batches: list[list[int]] = []
     rest = stage.passes
@@ -221,7 +221,7 @@ def draw_batches(groups: GroupFile, stage: Stage) -> Sequence[Sequence[int]]:
 
 
 def finish(out: Path, recipe: dict[str, Any], make: Callable[[], dict[str, Any]]) -> None:
-    """``make`` a reader in ``out`` unless one by this ``recipe`` is finished there; run.json, written last, says so."""
+    """Let ``make`` make a reader in ``out``, unless run.json, written last, says that this ``recipe`` is finished."""
     if read_object(out / "run.json").get("recipe") == recipe:
         print(f"{out}: it is finished")
         return

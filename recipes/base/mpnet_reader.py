@@ -1,10 +1,10 @@
-"""Train a reader on all-mpnet-base-v2 by recipes/base/reader.toml, and keep it as a small difference from its base.
+"""Train a reader on all-mpnet-base-v2 by recipes/base/reader.toml, and store it as a small difference from its base.
 
 Run:  python recipes/base/mpnet_reader.py --data ../shared/data --work runs/base
-      (on a GPU; some days on two cores; goes on when interrupted)
+      (on a GPU; some days on two cores; resumes when interrupted)
 
-All weights above the embeddings are trained; the difference has the factors of rank 64 that are nearest to theirs, in eight
-bits: 11 MB. The mpnet-reader that ships was trained further, as its card says.
+All weights above the embeddings are trained. The difference is stored as the nearest factors of rank 64, in eight bits:
+11 MB. The mpnet-reader that ships was trained further, as its card says.
 """
 
 from __future__ import annotations

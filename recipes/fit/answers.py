@@ -1,12 +1,13 @@
-"""Tune the one score of answers and their confidence on held-out articles, and measure abstention on SQuAD 2.0 dev.
+"""Tune the score of answers and their confidence on held-out articles, and measure abstention on SQuAD 2.0 dev.
 
-Run:  python recipes/fit/answers.py --data ../shared/data --work runs/answers      (keeps what it has read in --work)
+Run:  python recipes/fit/answers.py --data ../shared/data --work runs/answers      (keeps in --work what was read)
 
-Every question of the held-out articles is asked twice: of a collection that holds its paragraph, and of the same without
-its article, which cannot answer it; those of squad2-train-part that their own paragraph cannot answer are asked, too. The
-collections have 20 to 200 paragraphs. Questions about documents of Debian packages (benchmarks/quality/questions: both
-halves, and half of those about lists) and about three manuals held out in recipes/base/questions are asked with and without
-the passages that answer them. SQuAD dev and Reddit are only measured on.
+Every question about the held-out articles is asked twice: of a collection that contains its paragraph, and of the same
+collection without its article, which cannot answer it. The questions of squad2-train-part that their own paragraph cannot
+answer are asked as well. The collections have 20 to 200 paragraphs. Questions about documents of Debian packages
+(benchmarks/quality/questions: both halves, and half of those about lists) and about three manuals held out in
+recipes/base/questions are asked with and without the passages that answer them. SQuAD dev and Reddit are only used to
+measure.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ from support.own_collections import COLLECTIONS, LISTS, lay_out
 TUNED = ("squad-train-pieces", "qed-nq-train", "afriqa-en", "timeqa-human", "squad2-train-part")
 TESTED = ("squad-v2.0-dev", "squadshifts-reddit")
 SIZES = (200, 50, 20)
-"""Paragraphs of the collections that are asked."""
+"""Paragraphs of the collections."""
 
 QUESTIONS = ROOT / "benchmarks" / "quality" / "questions"
 ASKED = ("tuning", "reporting", "lists-tuning")
@@ -62,22 +63,22 @@ ASKED = ("tuning", "reporting", "lists-tuning")
 READER_WEIGHTS = ("selection", "retrieval", "aggregate")
 MAX_DRAWS = 20
 ADVERSARIAL = "squad2-train-part"
-"""The set with questions that were written so that their own paragraph seems to answer them."""
+"""The set with questions written so that their own paragraph seems to answer them."""
 
 ADVERSARIAL_WEIGHT = 4
-"""It weighs as much as the other sets together: people ask documents what they nearly answer."""
+"""Its weight, equal to that of the other sets together: people ask what their documents nearly answer."""
 
 RIGHT = 0.5
-"""The F1 from which an answer counts as right: at most its ends differ from an annotator's."""
+"""The F1 from which an answer counts as right: only its ends may differ from an annotator's."""
 
 
 def collect(
     name: str, path: Path, options: argparse.Namespace, reader: Reader, reranker: CrossEncoder | None
 ) -> list[dict[str, Any]]:
-    """Rows of one data set: each question with the spans that were read, and what the search and the re-ranker said.
+    """Return the rows of a data set: each question with its spans and the scores of search and re-ranker.
 
-    An equal share of the questions is asked of a collection of each of ``SIZES``; of a set to test on, three times as many
-    of all its paragraphs in place of the largest. A small collection is drawn as many times as its questions take.
+    Equal shares of the questions are asked of collections of each of ``SIZES``; for a test set, three times as many are
+    asked of all its paragraphs instead of the largest size. A small collection is drawn as often as its questions need.
     """
     saved = options.work / f"{name}-{options.questions}.json"
     if saved.is_file():
@@ -100,7 +101,7 @@ def collect(
             chosen = rng.sample(chosen, min(wanted, len(chosen)))
             place = options.work / "index" / f"{name}-{size}-{draws}"
             index = index_passages(place, whole_passages([*about, *beside]), device=options.device)
-            for apart in (False,) if test else (False, True):  # one has unanswerable questions, the other a single article
+            for apart in (False,) if test else (False, True):  # a set with unanswerable questions, or a single article
                 of_size = answer_all(index, reader, reranker, chosen, apart)
                 rows += [{**row, "size": size} for row in of_size]
             wanted, draws = wanted - len(chosen), draws + 1
@@ -111,7 +112,7 @@ def collect(
 def collect_documents(
     options: argparse.Namespace, reader: Reader, reranker: CrossEncoder
 ) -> dict[str, list[dict[str, Any]]]:
-    """Rows of the questions about documents: a set for each collection and held-out manual, and one for all lists."""
+    """Return the rows of the questions about documents: a set per collection and held-out manual, and one for all lists."""
     saved = options.work / "documents.json"
     if saved.is_file():
         return dict(read_json(saved))
@@ -133,7 +134,7 @@ def collect_documents(
 
 
 def curves(p: np.ndarray, right: np.ndarray, path: Path) -> dict[str, list[list[float]]]:
-    """Risk (share of wrong answers) against coverage, and right answers against confidence; drawn to ``path``."""
+    """Return risk (share of wrong answers) by coverage and right answers by confidence, and draw both to ``path``."""
     from matplotlib.figure import Figure
 
     order = np.argsort(-p, kind="stable")
@@ -161,7 +162,7 @@ def curves(p: np.ndarray, right: np.ndarray, path: Path) -> dict[str, list[list[
 
 
 def band_shares(p: np.ndarray, right: np.ndarray) -> dict[str, list[float]]:
-    """For each word for an answer's certainty: the share of answers, and how many of them are right, in percent."""
+    """Return, for each word of certainty, the share of answers and how many of them are right, in percent."""
     bands = {"sure": p >= SURE, "likely": (p >= LIKELY) & (p < SURE), "weak": p < LIKELY}
     return {
         name: [round(100 * float(of.mean()), 1), round(100 * float(right[of].mean()), 1) if of.any() else 0.0]
@@ -170,16 +171,16 @@ def band_shares(p: np.ndarray, right: np.ndarray) -> dict[str, list[float]]:
 
 
 def weighted(sets: dict[str, JudgedAnswers]) -> list[JudgedAnswers]:
-    """The sets, one of them as often as it weighs."""
+    """Return the sets, one of them repeated by its weight."""
     return [s for name, s in sets.items() for _ in range(ADVERSARIAL_WEIGHT if name == ADVERSARIAL else 1)]
 
 
 def calibrate(
     sets: dict[str, list[dict[str, Any]]], tests: dict[str, list[dict[str, Any]]], kind: str | None, figure: Path | None
 ) -> tuple[Calibration, dict[str, Any]]:
-    """The calibration of answers that a cross-encoder of this ``kind`` has reconsidered, or none, and what it is worth.
+    """Fit the calibration of answers that a cross-encoder of this ``kind`` (or none) has rescored, and measure it.
 
-    Each set is measured with what was fitted on the others, each test with what was fitted on all sets.
+    Each set is measured with a calibration fitted on the others, each test set with one fitted on all sets.
     """
     names, again = FEATURES + RERANKER_FEATURES[kind], kind is not None
     fitted = {name: judged_answers(rows, COMBINATION, again, names, RIGHT) for name, rows in sets.items()}

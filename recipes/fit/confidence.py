@@ -1,13 +1,13 @@
-"""Fit the confidence of answers, and measure it on questions that were not used for it.
+"""Fit the confidence of answers, and measure it on other questions.
 
 Run:  python recipes/fit/confidence.py --data ../shared/data --work runs/confidence --out results/confidence/sentences.json
 
-Of every set half the articles are indexed, or of its held-out articles if encoders are trained on the others. Questions on
-them are answerable, questions on the other half are not. The weights and the threshold are fitted on the extractive sets;
-SQuAD 2.0 dev is only measured on.
+Half the articles of each set are indexed; where encoders were trained on a set, half of its held-out articles.
+Questions about them are answerable, questions about the other half are not. The weights and the threshold are fitted on the
+extractive sets; SQuAD 2.0 dev is only used to measure.
 
---write also keeps how the cosines of the base encoder compare with the default encoder's, so that what is fitted for the one
-serves the other.
+--write also stores how the base encoder's cosines map to the default encoder's, so that what is fitted for one can be
+used for the other.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ FITTED = ("squad-train-pieces", "qed-nq-train", "afriqa-en", "fairytaleqa", "cov
 NAMES = ("sentence_cosine", "passage_cosine", "sentence_coverage", "passage_coverage", "margin")
 QUESTIONS = 1200
 COMPARED = 1500
-"""Questions that the cosines of two encoders are compared on."""
+"""Questions on which the cosines of two encoders are compared."""
 
 
 def asked_about(path: Path) -> list[Paragraph]:
-    """All paragraphs of a set, or those of its held-out articles."""
+    """Return all paragraphs of a set, or those of its held-out articles."""
     paragraphs = load_paragraphs(path)
     return split_articles(paragraphs)[1] if path.name.split(".json")[0] in TRAINED else paragraphs
 
 
 def compare_base(paths: list[Path], work: Path) -> ReplacedEncoder:
-    """How cosines of the base encoder become like the default encoder's, on held-out questions of the sets."""
+    """Fit how the base encoder's cosines map to the default encoder's, on held-out questions of the sets."""
     paragraphs = [paragraph for path in paths for paragraph in asked_about(path)]
     questions = [question.text for paragraph in paragraphs for question in paragraph.questions]
     passages = whole_passages(paragraphs)
@@ -59,7 +59,7 @@ def compare_base(paths: list[Path], work: Path) -> ReplacedEncoder:
 
 
 def collect(path: Path, work: Path) -> JudgedAnswers:
-    """Features of every question's best sentence: ``x``, whether it is ``right``, whether it is ``answerable``."""
+    """Return features of every question's best sentence: ``x``, whether it is ``right``, whether it is ``answerable``."""
     name = path.name.split(".json")[0]
     saved = work / f"{name}.npz"
     if saved.is_file():
@@ -80,7 +80,7 @@ def collect(path: Path, work: Path) -> JudgedAnswers:
     ]
     rng = random.Random(1)
     known = rng.sample(range(len(here.questions)), min(QUESTIONS, len(here.questions)))
-    # A question that is asked on both halves is left out.
+    # Questions asked about both halves are left out.
     foreign = [q for q in away.questions if q not in set(here.questions)]
     foreign = rng.sample(foreign, min(len(known), len(foreign)))
     questions = [here.questions[i] for i in known] + foreign
@@ -109,7 +109,7 @@ def main() -> None:
     options.work = kept_folder(options.work, DEFAULT_ENCODER)
     sets = {name: collect(options.data / "extractive" / f"{name}.json.gz", options.work) for name in FITTED}
     result: dict[str, Any] = {"left_out": {}}
-    for name in sets:  # each set measured with what the others gave
+    for name in sets:  # each set is measured with what was fitted on the others
         others = [s for other, s in sets.items() if other != name]
         w, b = fit_logistic(others)
         p = probabilities(sets[name], w, b)

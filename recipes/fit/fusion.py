@@ -1,10 +1,10 @@
-"""Measure how the retrieval scores of a sentence are best added up, and write docs/results/fusion.md's numbers.
+"""Measure how to add up the retrieval scores of a sentence, and write the numbers of docs/results/fusion.md.
 
 Run:  python recipes/fit/fusion.py --data ../shared/data --work runs/fusion
-      python recipes/fit/fusion.py ... --model runs/retriever --held-out     (of an encoder that was trained on these sets)
+      python recipes/fit/fusion.py ... --model runs/retriever --held-out     (for an encoder trained on these sets)
 
-The weights are fitted on questions of other sets than SQuAD dev, each set weighing the same: maximum likelihood of the gold
-sentences in a softmax over the pooled best 100 sentences of every score (ListNet's top-one loss).
+The weights are fitted on questions of sets other than SQuAD dev, with equal weight for each set: maximum likelihood of
+the gold sentences in a softmax over the pooled best 100 sentences of every score (ListNet's top-one loss).
 """
 
 from __future__ import annotations
@@ -57,18 +57,18 @@ SETS = {
 NAMES = tuple(SCORES)
 PLAIN = np.array([plain_weights(SCORES)[name] for name in NAMES])
 ROUGH = {"sentence_cosine": 1.0, "passage_cosine": 0.5, "sentence_bm25": 0.02, "passage_bm25": 0.03}
-"""A rough sum, whose best sentences are pooled with those of every score."""
+"""A rough sum; its best sentences are pooled with those of every score."""
 
 
 def pools(data: Path, work: Path, name: str, count: int, titles: bool, model: str, held_out: bool) -> Pool:
-    """Scores of pooled candidates: ``x`` [rows, scores], gold flags, question and passage of each row."""
+    """Return the scores of pooled candidates: ``x`` [rows, scores], gold flags, and the question and passage of each row."""
     saved = work / f"{name}{'' if titles else '-untitled'}{'-held-out' if held_out else ''}.npz"
     if saved.is_file():
         return Pool(**np.load(saved))
     file = data / "extractive" / f"{name}.json.gz"
     task = load_task(file, held_out=True) if held_out and name in TRAINED else build_reqa(load_paragraphs(file))
     passages = task.passages
-    # Placeholder titles tell nothing.
+    # Placeholder titles carry no information.
     keep = titles and not name.startswith(("covidqa", "policyqa"))
     passages = tuple(replace(p, title=p.title if keep and not p.title.startswith("sq-") else "") for p in passages)
     index = index_passages(work / saved.stem, passages, Settings(model=model))
@@ -83,13 +83,13 @@ def pools(data: Path, work: Path, name: str, count: int, titles: bool, model: st
 
 
 def first_questions(pool: Pool, count: int) -> Pool:
-    """The rows of so many questions."""
+    """Return the rows of the first ``count`` questions."""
     return pool.rows(pool.question < count)
 
 
 def question_features(pool: Pool) -> Doubles:
-    """For each row three facts of its question: the highest BM25, which rises with rare words and length; the share of the
-    ten best by cosine that BM25 has among its ten best; and the lead of the best cosine over the tenth."""
+    """Return three facts about the question of each row: the highest BM25 score, which rises with rare words and length; the
+    share of the ten best by cosine that are among BM25's ten best; and the lead of the best cosine over the tenth."""
     cosine, bm25 = (pool.x[:, NAMES.index(name)] for name in ("sentence_cosine", "sentence_bm25"))
     starts = np.flatnonzero(np.r_[True, np.diff(pool.question) > 0])
     facts = []
@@ -101,13 +101,13 @@ def question_features(pool: Pool) -> Doubles:
 
 
 def with_products(pool: Pool, facts: Doubles) -> Pool:
-    """The pool with each score times 1 and times each of the ``facts`` of its question."""
+    """Return the pool with each score multiplied by 1 and by each of its question's ``facts``."""
     products = [pool.x, *(pool.x * fact[:, None] for fact in facts.T)]
     return replace(pool, x=np.concatenate(products, axis=1).astype(np.float32))
 
 
 def by_question(pooled_sets: dict[str, Pool], count: int) -> dict[str, Any]:
-    """Left-one-out metrics of sentences with constant weights, and with weights that are linear in the question's facts."""
+    """Return leave-one-out metrics of sentences with constant weights, and with weights linear in the question's facts."""
     few = {name: first_questions(pool, count) for name, pool in pooled_sets.items()}
     facts = {name: question_features(pool) for name, pool in few.items()}
     result = {}
@@ -128,14 +128,15 @@ def by_question(pooled_sets: dict[str, Pool], count: int) -> dict[str, Any]:
 
 
 def metrics(pool: Pool, weights: Doubles, unit: Unit) -> tuple[float, float, float]:
-    """MRR, hit rate at 1 and at 5, in percent, with tied ranks averaged."""
+    """Return MRR and hit rates at 1 and 5, in percent, with tied ranks averaged."""
     r = np.array(list(best_ranks(pool, weights, unit).values()))
     mrr, first, fifth = (round(100 * float(v), 2) for v in (np.mean(1 / r), np.mean(r <= 1), np.mean(r <= 5)))
     return mrr, first, fifth
 
 
 def fitted_weights(pools: list[Pool], used: list[int]) -> Doubles:
-    """The natural weights of the scores ``used``, 0 for the others. Of all scores, none is negative: as in ``oreqa fit``."""
+    """Return the natural weights of the scores ``used``, 0 for the others. If all are used, none is negative, as in
+    ``oreqa fit``."""
     if len(used) == len(NAMES):
         return NATURAL * fit_positive_fusion(pools, PLAIN)
     weights = np.zeros(len(NAMES))
@@ -144,7 +145,7 @@ def fitted_weights(pools: list[Pool], used: list[int]) -> Doubles:
 
 
 def against_plain(pools: dict[str, Pool], weights: dict[str, Doubles], used: list[int], unit: Unit) -> dict[str, Any]:
-    """The plain weights' metrics by set, and what the weights of each set gain in MRR over them, over all its questions."""
+    """Return the plain weights' metrics by set, and what the weights of each set gain in MRR on all its questions."""
     plain = np.where(np.isin(np.arange(len(NAMES)), used), PLAIN, 0.0)
     reciprocal = {
         name: [[1 / rank for rank in best_ranks(pool, w, unit).values()] for w in (plain, weights[name])]
@@ -186,7 +187,7 @@ def main() -> None:
         for mode in MODES:
             used = [NAMES.index(name) for name in mode_weights(plain_weights(SCORES), mode, SCORES)]
             weights = fitted_weights(list(pooled.values()), used)
-            # Left-one-out: weights fitted on the other sets, measured on the one left out.
+            # Leave-one-out: weights are fitted on the other sets and measured on the one left out.
             others = {name: [p for other, p in pooled.items() if other != name] for name in pooled}
             of_others = {name: fitted_weights(others[name], used) for name in pooled}
             apart = {name: metrics(pool, of_others[name], unit) for name, pool in pooled.items()}

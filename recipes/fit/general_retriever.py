@@ -1,12 +1,12 @@
-"""An encoder trained on several sets of questions, averaged with the weights that it began with: does it search better?
+"""Does an encoder search better if it is trained on several sets of questions and averaged with its initial weights?
 
 Run:  python recipes/fit/general_retriever.py --data ../shared/data --work runs/general          (needs the train extra)
 
-Pairs with mined negatives are drawn from each set of DRAWN, without its held-out articles, and an encoder is trained on all
-of them. Each of SHARES of its weights is averaged with the rest of the backbone's. The share is chosen by the mean MRR of
-hybrid search on DEV, among those that lose nowhere more than half a point; with --test, it is measured once on TEST; with
---packaged, so is the encoder that comes with oreqa: the chosen one in four bits a difference, with weights of the retrieval
-scores fitted for it. What --work holds is not done again.
+Pairs with mined negatives are drawn from each set of DRAWN, without its held-out articles, and an encoder is trained
+on all of them. Its weights are averaged with the backbone's, at each of SHARES. The share is chosen by the mean MRR of
+hybrid search on DEV, among those that lose at most half a point on every set. With --test, the chosen encoder is measured
+once on TEST; with --packaged, so is the encoder that ships with oreqa: the chosen one as a four-bit difference, with weights
+of the retrieval scores fitted for it. What --work already contains is not computed again.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ MOST_LOST = 0.5
 
 
 def train(data: Path, work: Path) -> Path:
-    """The encoder trained on the pairs of all sets."""
+    """Train the encoder on the pairs of all sets, and return its folder."""
     files = []
     for name, count in DRAWN.items():
         files.append(work / f"{name}-{count}.jsonl")
@@ -80,7 +80,7 @@ def train(data: Path, work: Path) -> Path:
 
 
 def mixed(trained: Path, share: float) -> Path:
-    """The encoder with so much of its trained weights."""
+    """Average the encoder with its backbone, at this ``share`` of its trained weights, and return its folder."""
     if share == 1:
         return trained
     out = trained.with_name(f"mixed-{share}")
@@ -90,7 +90,7 @@ def mixed(trained: Path, share: float) -> Path:
 
 
 def measure(data: Path, work: Path, task: str, settings: dict[str, Any], model: str | Path) -> dict[Mode, list[float]]:
-    """Each question's reciprocal rank, by vectors alone and by hybrid search."""
+    """Return each question's reciprocal rank, by vectors alone and by hybrid search."""
     place = work / "runs" / f"{Path(model).name}-{task.replace(' ', '-')}"
     paths = {key: data / settings[key] for key in ("data", "sentences") if key in settings}
     others = {key: value for key, value in settings.items() if key not in paths}

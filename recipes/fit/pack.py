@@ -1,13 +1,13 @@
-"""Rebuild the models that come with oreqa from recipes/small.
+"""Rebuild the models that ship with oreqa from recipes/small.
 
 Run:  python recipes/fit/pack.py --data ../shared/data --work runs/pack
-      (a quarter of an hour on an H100, a day or two on two cores; goes on when interrupted)
+      (a quarter of an hour on an H100, a day or two on two cores; resumes when interrupted)
 
-Trains a retriever by recipes/fit/general_retriever.py and a question generator, which it keeps as differences from their
-backbone, and two readers, of which it keeps the mean of the weights in the same way; draws negatives, trains two classifiers
-on them, trains their mean on with SQuAD 2.0's plausible answers, and keeps the mean of before and after as a difference from
-the reader; all under src/oreqa/models/pack. The cards there (README.md) are written by hand, and the weights of the
-retriever's scores are fitted by recipes/fit/fusion.py.
+All models are written under src/oreqa/models/pack. The script trains a retriever by recipes/fit/general_retriever.py
+and a question generator, stored as differences from their backbone, and two readers, whose mean weights are stored in the
+same way. It then draws negatives, trains two classifiers on them, continues training their mean on SQuAD 2.0's plausible
+answers, and stores the mean of before and after as a difference from the reader. The cards there (README.md) are written by
+hand; recipes/fit/fusion.py fits the weights of the retriever's scores.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CLASSIFIERS: tuple[tuple[str, ...], ...] = ((), ("optimiser.learning_rate=2e-4",
 JUDGED = ("squad-train-pieces", "squad-train-more", "qed-nq-train")
 DRAWS = (0, 1)
 KEPT = (("squad-train-pieces", 2900), ("squad-train-more", 2500), ("qed-nq-train", 1500), ("afriqa-en", 700))
-"""Questions that the classifier sees again while it learns from plausible answers."""
+"""Questions that the classifier sees again while it is trained on plausible answers."""
 LICENCE = "CC BY-SA 4.0"
 
 

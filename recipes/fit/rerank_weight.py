@@ -1,9 +1,10 @@
-"""Choose the weight of the classifier against the retriever's score, on questions about held-out articles.
+"""Choose the weight of the classifier relative to the retriever's score, on questions about held-out articles.
 
 Run:  python recipes/fit/rerank_weight.py --data ../shared/data --work runs/rerank_weight --classifier minilm-classifier
 
-SQuAD dev takes no part. The collection of each set is its held-out articles, whose sentences are ranked. Of MedQuAD's split
-dev documents are ranked by their best passage, as by ``oreqa eval beir``: the gold ones and those of the same titles.
+SQuAD dev is not used. The collection of each set is its held-out articles, whose sentences are ranked. For MedQuAD's
+split, dev documents are ranked by their best passage, as in ``oreqa eval beir``: the gold ones and those with the same
+titles.
 """
 
 from __future__ import annotations
@@ -38,16 +39,16 @@ DOCUMENTS, SPLIT = "medquad", "dev"
 WEIGHTS = (0.0, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0, 10.0)
 DEPTHS = (10, 20, 50)
 PASSAGES = 100
-"""Passages that documents are ranked by."""
+"""Passages by which documents are ranked."""
 
 
 def percent(ranks: Sequence[float]) -> float:
-    """The mean reciprocal rank."""
+    """Return the mean reciprocal rank in percent."""
     return round(100 * float(np.mean(1 / np.array(ranks))), 2)
 
 
 def sentence_ranks(file: Path, work: Path, count: int, classifier: CrossEncoder) -> dict[str, Any]:
-    """The MRR of sentences by depth and weight."""
+    """Return the MRR of sentences by depth and weight."""
     task = load_task(file, held_out=True)
     index = index_passages(work, task.passages)
     task = draw_questions(task, count, 0)
@@ -69,20 +70,20 @@ def sentence_ranks(file: Path, work: Path, count: int, classifier: CrossEncoder)
 
 
 def small_task(task: Beir) -> Beir:
-    """The task with the gold documents and those that share a title with one."""
+    """Return the task with the gold documents and those that share a title with one."""
     gold = {document for grades in task.qrels.values() for document, grade in grades.items() if grade > 0}
     titles = {entry.title for entry in task.corpus if entry.id in gold and entry.title}
     return replace(task, corpus=tuple(entry for entry in task.corpus if entry.id in gold or entry.title in titles))
 
 
 def document_rank(hits: Sequence[Hit], scores: Any, gold: set[str]) -> float:
-    """The rank of the best gold document; documents stand in the order of their best passages."""
+    """Return the rank of the best gold document; documents are ordered by their best passages."""
     documents = dict.fromkeys(hits[place].passage.document_key for place in np.argsort(-scores, kind="stable"))
     return next((rank for rank, document in enumerate(documents, 1) if document in gold), np.inf)
 
 
 def document_ranks(folder: Path, work: Path, count: int, classifier: CrossEncoder) -> dict[str, Any]:
-    """The MRR of documents by depth and weight."""
+    """Return the MRR of documents by depth and weight."""
     task = small_task(load_beir(folder, SPLIT))
     index = index_corpus(work, task.corpus, Settings(model=DEFAULT_ENCODER))
     golds = {name: {d for d, grade in grades.items() if grade > 0} for name, grades in task.qrels.items()}
