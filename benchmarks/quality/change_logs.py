@@ -1,10 +1,10 @@
-"""Questions about change logs: the latest version, when a version came out, and which version has a change.
+"""Asks about change logs: the latest version, when a version was released, and which version made a change.
 
 Run:  python benchmarks/quality/change_logs.py --work runs/own --name after [--source OTHER/src]
 
-The logs are the beginnings of those in Debian packages, under their projects' names for them. The questions are made from
-their lines by the pattern below, not by the code that is measured. An answer is right if it holds the version, or the day
-as the log writes it, and nothing longer than 40 characters.
+The logs are the beginnings of those in Debian packages, under their projects' file names. The questions are made from
+their lines by the pattern below, not by the code that is measured. An answer is right if it contains the version, or the
+date as the log writes it, and is at most 40 characters long.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ LOGS = {
     "rouge": ("ruby-rouge", "CHANGELOG.md"), "semver": ("node-semver", "CHANGELOG.md"),
     "urllib3": ("python3-urllib3", "CHANGES.rst"),
 }  # fmt: skip
-"""Projects, each with its package and the name of its log."""
+"""Projects, each with its package and the file name of its log."""
 
 KEPT, ASKED, LONGEST = 12_000, 3, 40
-"""Characters of a log that are kept, questions of a kind about each, and characters of a right answer."""
+"""Characters kept of a log, questions of each kind about it, and the most characters of a right answer."""
 
 _HEADING = re.compile(
     r"^(?:#+ )?(?:version )?\[?v?(\d+\.\d+(?:\.\d+)?)\]?(?:\([^)\s]*\))?(?:[ :/(-]+"
@@ -47,7 +47,7 @@ _CHANGE = re.compile(r"^ ? ?[-*] +([A-Z][\w ,.'-]{30,90}[\w.])$", re.MULTILINE)
 
 
 def questions(name: str, text: str) -> list[OpenQuestion]:
-    """The questions about one log."""
+    """Return the questions about one log."""
     headings = list(_HEADING.finditer(text))
     latest = max((match[1] for match in headings), key=lambda version: [int(part) for part in version.split(".")])
     asked = [("latest", f"What is the latest version of {name}?", latest)]

@@ -1,12 +1,11 @@
-"""Check our questions about people's own documents against their documents, as extractors that oreqa does not use read them.
+"""Check our questions about people's own documents against the documents' text, read by extractors that oreqa does not use.
 
 Run:  python benchmarks/quality/check_questions.py --work runs/own [--only fresh howto-tuning] [--deal]
 
-The evidence of a question must stand in one of its documents word for word, with blanks and quotation marks made alike,
-and one of its answers must stand near it, all of them where they are several. The parts of a block must stand there one
-after another, with little between them, and hold one of the answers. Of an unanswerable question the words in `absent`
-must not occur in the collection.
-Halves must be what the seed deals: `--deal` deals the questions of both again.
+A question's evidence must occur in one of its documents word for word, except for white space and kinds of quotation
+marks, and one of its answers must be near it; if it asks for several, all of them. The parts of a block must follow one
+another with little between them, and contain one of the answers. For an unanswerable question, the words in `absent` must
+not occur in the collection. The halves must be those that the seed deals: `--deal` deals the questions of both again.
 """
 
 from __future__ import annotations
@@ -35,19 +34,19 @@ HALVES = tuple((f"{name}tuning", f"{name}reporting") for name in ("", "lists-", 
 WHOLE = ("fresh", "premises")
 SEED = 20
 WARNING = 700
-"""Characters that may stand between two parts of a block: a warning, or the head of a page."""
+"""Characters allowed between two parts of a block: a warning, or the head of a page."""
 
 _QUOTES = str.maketrans("‘’“”", "''\"\"")
 
 
 def plain(text: str) -> str:
-    """The text with blanks, quotation marks and cases made alike."""
+    """Return the text in one case, with uniform white space and quotation marks."""
     return " ".join(unicodedata.normalize("NFKC", text).translate(_QUOTES).split()).casefold()
 
 
 @cache
 def extract(file: Path) -> str:
-    """A document's text, by w3m, pdftotext, without tags or marks of Markdown, or as it stands."""
+    """Return a document's text: by w3m, by pdftotext, without tags or Markdown marks, or as it is."""
     commands = {
         ".html": ["w3m", "-dump", "-cols", "10000", "-I", "UTF-8", "-O", "UTF-8", "-T", "text/html", str(file)],
         ".pdf": ["pdftotext", str(file), "-"],
@@ -66,7 +65,7 @@ def extract(file: Path) -> str:
 
 
 def problems(row: dict[str, Any], folder: Path) -> list[str]:
-    """What is wrong with a question of a collection that lies in ``folder``."""
+    """Return what is wrong with a question of the collection in ``folder``."""
     texts = {str(file): extract(file) for file in sorted(folder.iterdir())}
     if not row["answers"]:
         held = [word for word in row["absent"] for text in texts.values() if holds(text, word)]
@@ -87,7 +86,7 @@ def problems(row: dict[str, Any], folder: Path) -> list[str]:
 
 
 def block_problems(row: dict[str, Any], texts: list[str]) -> list[str]:
-    """What is wrong with the block of a question: its parts, the lead-in first, stand in one of the texts in their order."""
+    """Return what is wrong with a question's block: a text must contain its parts in order, the lead-in first."""
     parts = [plain(part) for part in (*([row["lead"]] if "lead" in row else []), *row["block"])]
     if not row["block"] or not all(parts):
         return ["a part of the block is empty"]
@@ -103,7 +102,7 @@ def block_problems(row: dict[str, Any], texts: list[str]) -> list[str]:
 
 
 def together(parts: list[str], text: str) -> bool:
-    """Whether a text holds the parts one after another, with no more between two of them than a warning."""
+    """Return whether a text contains the parts in order, with at most a warning between two of them."""
     start = text.find(parts[0])
     while start >= 0:
         end = start + len(parts[0])
@@ -119,7 +118,7 @@ def together(parts: list[str], text: str) -> bool:
 
 
 def holds(text: str, words: str) -> bool:
-    """Whether words stand in a text, and not as parts of longer ones."""
+    """Return whether words occur in a text, not as parts of longer words."""
     return re.search(rf"(?<!\w){re.escape(plain(words))}(?!\w)", text) is not None
 
 
@@ -133,7 +132,7 @@ def matches(name: str, document: str) -> bool:
 
 
 def deal(rows: list[dict[str, Any]], names: tuple[str, ...]) -> dict[str, list[dict[str, Any]]]:
-    """Half of the questions of each collection and kind for each purpose, drawn by the seed; an odd one goes by turns."""
+    """Deal half of the questions of each collection and kind to each purpose by the seed; odd ones alternate."""
     strata: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: str(row["id"])):
         strata[row["collection"], row["kind"]].append(row)
@@ -160,7 +159,7 @@ def main() -> None:
 
 
 def check(names: tuple[str, ...], work: Path, deals: bool) -> None:
-    """Check the questions of a file, or of two that are halves; ends the program if something is wrong."""
+    """Check the questions of a file, or of two that are halves; exit if something is wrong."""
     files = {name: [dict(row) for _, row in read_jsonl(QUESTIONS / f"{name}.jsonl")] for name in names}
     rows = [row for part in files.values() for row in part]
     dealt = deal(rows, names) if names in HALVES else files

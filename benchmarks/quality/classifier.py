@@ -1,9 +1,9 @@
-"""How well classifiers tell answers from other sentences: mined negatives, and plausible answers of SQuAD 2.0.
+"""How well do classifiers tell answers from other sentences: mined negatives, and plausible answers of SQuAD 2.0?
 
 Run:  python benchmarks/quality/classifier.py --data ../shared/data --work runs/classifier [--model FOLDER ...]
 
-All questions are about held-out articles: those of three sets, each with its answer and up to three mined sentences; and
-those of SQuAD 2.0's training part, about paragraphs that answer some questions and only seem to answer others.
+All questions are about held-out articles: those of three sets, each with its answer and up to three mined sentences;
+and those of SQuAD 2.0's training part, about paragraphs that answer some questions and only seem to answer others.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ Asked = list[tuple[str, Candidate]]
 
 
 def plausible_and_gold(file: Path, questions: int) -> tuple[Asked, Asked]:
-    """So many questions with a sentence that only seems to answer, and of the same paragraphs so many with one that does."""
+    """Return ``questions`` questions with a sentence that only seems to answer, and as many of the same paragraphs with one
+    that does."""
     held_out = split_articles(load_paragraphs(file))[1]
     plausible = plausible_candidates(held_out)
     texts = {candidate.context for _, candidate in plausible}
@@ -54,7 +55,7 @@ def scores_of(classifier: CrossEncoder, asked: Asked) -> np.ndarray:
 def measure(
     classifier: CrossEncoder, mined: dict[str, list[Pair]], wrong: Asked, right: Asked
 ) -> dict[str, dict[str, float]]:
-    """In percent: the share whose answer scores highest, accuracy at p = 0.5, AUC-PR; for plausible answers AUC."""
+    """Return, in percent: how often the answer scores highest, accuracy at p = 0.5, AUC-PR; for plausible answers AUC."""
     result = {}
     for name, pairs in mined.items():
         logits = classifier.score([pair.question for pair in pairs], [[pair.positive, *pair.negatives] for pair in pairs])

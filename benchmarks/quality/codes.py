@@ -1,10 +1,10 @@
-"""What a byte a number costs: ReQA SQuAD dev ranked by vectors as they are encoded, and by their codes.
+"""What does one byte per number cost? ReQA SQuAD dev ranked by the encoded vectors, and by their codes.
 
 Run:  OREQA_PRECISION=f32 python benchmarks/quality/codes.py --data ../shared/data --work runs/codes
 
-One index is made, and the vectors are kept as they come from the encoder. Every question ranks all 10,250 sentences three
-times, with the same BM25 and the weights that come with the encoder: by these vectors; by the index's codes, whose scale is
-each vector's own; and by codes in ranges that were fitted to the first 8,000 sentences, number by number, as FAISS's SQ8.
+One index is made, and the vectors are kept as the encoder returns them. Every question ranks all 10,250 sentences
+three times, with the same BM25 and the weights that come with the encoder: by these vectors; by the index's codes, whose
+scale is each vector's own; and by codes in ranges fitted to the first 8,000 sentences, number by number, as in FAISS's SQ8.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ BATCH = 512
 
 
 def kept_vectors(build: Callable[[], Index]) -> tuple[Index, Floats]:
-    """An index that ``build`` makes, and every vector that was stored, as the encoder gave it: ``[vectors, dim]``."""
+    """Return the index made by ``build``, and every stored vector as the encoder returned it: ``[vectors, dim]``."""
     matrices: list[Floats] = []
 
     def keep(vectors: Floats) -> Codes:
@@ -51,7 +51,7 @@ def kept_vectors(build: Callable[[], Index]) -> tuple[Index, Floats]:
 
 
 def in_ranges(vectors: Floats, fitted: Floats) -> tuple[Floats, float]:
-    """Vectors after a code in ranges that are fitted to others, and the share of their numbers outside of these."""
+    """Return vectors decoded from codes in ranges fitted to others, and the share of their numbers outside the ranges."""
     low, high = fitted.min(axis=0), fitted.max(axis=0)
     step = (high - low) / 255
     codes = np.rint((vectors - low) / step)
@@ -59,7 +59,7 @@ def in_ranges(vectors: Floats, fitted: Floats) -> tuple[Floats, float]:
 
 
 def measure(data: Path, work: Path) -> dict[str, object]:
-    """MRR and P@1 by variant, and the shares of questions whose best 1 and best 10 are those of the vectors as encoded."""
+    """Return MRR and P@1 by variant, and how often the best 1 and the best 10 are those of the encoded vectors."""
     squad_data = data / "squad"
     task = build_reqa(squad(data), load_boundaries(squad_data / "reqa-squad-dev-sentences.jsonl.gz"), "en")
     index, every = kept_vectors(lambda: index_passages(work / "index", task.passages, Settings()))

@@ -1,10 +1,10 @@
-"""German compounds: questions that write apart what Debian's reference writes together, and its headings as questions.
+"""German compounds: questions that split words which Debian's reference writes together, and its headings as questions.
 
 Run:  python benchmarks/quality/compounds.py --work runs/own
 
-The compounds were drawn by chance from those that the reference holds once or twice, and a question was written about each
-passage that uses its words apart (`compounds.json`). A section is to be found by its heading, which is cut from it. BM25 is
-that of an index of oreqa, without and with the parts of compounds.
+The compounds were drawn at random from those that occur once or twice in the reference. About each passage, a question
+was written that uses the compound's words apart (`compounds.json`). A section is to be found by its heading, which is
+removed from it. BM25 is that of an oreqa index, without and with the parts of compounds.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from support.debian import fetch
 PASSAGE, DEPTH = 100, 100
 """Words of a passage, and the ranks that count."""
 Asked = Sequence[tuple[str, Callable[[int], bool]]]
-"""Questions, each with whether the passage of a number answers it."""
+"""Questions, each with a test of whether the passage with a number answers it."""
 
 
 def sections(work: Path) -> list[tuple[str, str]]:
-    """The passages of the reference, each with the heading of its section."""
+    """Return the passages of the reference, each with the heading of its section."""
     file = fetch("debian-reference-de", work) / "usr/share/debian-reference/debian-reference.de.txt.gz"
     passages: list[tuple[str, str]] = []
     heading, blocks = "", list[str]()
@@ -55,7 +55,7 @@ def sections(work: Path) -> list[tuple[str, str]]:
 
 
 def reciprocal_ranks(asked: Asked, texts: Sequence[str], splits: bool) -> list[float]:
-    """One over the rank of each question's first right passage; 0 for one that is not among the first ``DEPTH``."""
+    """Return the reciprocal rank of each question's first right passage; 0 if it is not among the first ``DEPTH``."""
     vocabulary, stems = Vocabulary(), [words(text, "de") for text in texts]
     postings = postings_of((vocabulary.number([w for text in stems for w in text]), np.array([len(text) for text in stems])))
     known, sizes = dict(vocabulary.items()), np.diff(postings.starts).tolist()

@@ -1,12 +1,12 @@
-"""Defaults of options and settings that manual pages state, and of those whose entries state none, asked for by rule.
+"""Asks by rule for the defaults of options and settings: of manual page entries that state one, and that state none.
 
 Run:  OREQA_PRECISION=f32 python benchmarks/quality/defaults.py --work runs/own --name after
 
-The pages' source is read by macros, not as oreqa reads it. An entry states a default where it says "defaults to",
-"default is" or the like, and none where it has no word by which one could be meant. Of a package at most ``MOST`` options of
-each kind are asked about, those alone that one entry describes. An answer is right if it begins with the default, or has it
-as a word; where none is stated, a refusal is. What is given with ``SURE`` or more is sure. Of stated defaults that say yes
-or no it is asked, too, whether they are on.
+The pages' source is read by macros, not as oreqa reads it. An entry states a default if it says "defaults to",
+"default is" or the like, and none if it has no word that could mean one. At most ``MOST`` options of each kind are asked
+about per package, only those that a single entry describes. An answer is right if it begins with the default or contains it
+as a word; if none is stated, a refusal is right. Answers with a probability of ``SURE`` or more are sure. Where the default
+says yes or no, another question asks whether the option is on.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ CUE = re.compile(
     r"default|unless|otherwise|normal|usual|omit|initial|unset|absent|assum|impli|standard|without|instead|preset"
     r"|\bif (?:no|none|it is not|un)|not (?:set|given|specified|present|used|provided)|fall", re.IGNORECASE
 )  # fmt: skip
-"""Words by which a default could be meant."""
+"""Words that could mean a default."""
 
 
 def stated(text: str) -> str | None:
-    """The default that a text states; "" where it states none, None where that is not plain."""
+    """Return the default that a text states: "" if it states none, None if that is unclear."""
     values = {match[1].lower() for match in STATED.finditer(text)}
     if len(values) == 1:
         return min(values)
@@ -61,7 +61,7 @@ def stated(text: str) -> str | None:
 
 
 def defaults_of(pages: Sequence[Path]) -> list[tuple[str, str]]:
-    """Options and settings that one entry alone is about, and their defaults: "" for those without."""
+    """Return the options and settings that a single entry is about, and their defaults: "" for those without."""
     of_name: defaultdict[str, list[str]] = defaultdict(list)
     for page in pages:
         for name, text in entries(page):

@@ -1,11 +1,11 @@
-"""Whether a Milvus server finds what an index's own folder does: SQuAD dev's paragraphs, in both.
+"""Does a Milvus server find the same as an index's own folder? SQuAD dev's paragraphs, in both.
 
 Run:  milvus-lite server --host 127.0.0.1 --data-dir runs/milvus
       OREQA_PRECISION=f32 python benchmarks/quality/engines.py --data ../shared/data --work runs/engines \
           --engine milvus:http://127.0.0.1:19530
 
-The index is copied to the server, and the same batches of questions are asked of both. The folder scores every sentence of
-so small an index, the server those of the candidates that it finds, so that the first ten may differ.
+The index is copied to the server, and the same batches of questions are asked of both. In so small an index the folder
+scores every sentence, the server only the candidates that it finds, so the first ten may differ.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def searched(index: Index, questions: Sequence[str], unit: Unit) -> Iterator[lis
 
 
 def compared(ours: Sequence[Sequence[Hit]], theirs: Sequence[Sequence[Hit]]) -> dict[str, float]:
-    """In how many rankings the first hit, and all of them in order, are the same; the largest difference of a score."""
+    """Return in how many rankings the first hit, and all hits in order, are the same, and the largest score difference."""
     pairs = list(zip(ours, theirs, strict=True))
     ids = [[[hit.sentence_id for hit in ranking] for ranking in pair] for pair in pairs]
     differences = [

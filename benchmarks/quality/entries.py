@@ -1,11 +1,12 @@
-"""Entries of references: what the options of manual pages do, and the defaults of settings, asked for by rule.
+"""Asks by rule about entries of references: what the options of manual pages do, and the defaults of settings.
 
 Run:  OREQA_PRECISION=f32 python benchmarks/quality/entries.py --work runs/own
 
-The pages of restic, wget, zstd and nmap describe each option below its name. An answer is right if nine in ten of its words
-stand in the description as the page's source has it; that is read here by macros, not as oreqa reads it. Options of several
-pages are left out. unbound.conf(5) says of settings with a hyphen that their "default is" something: an answer is right
-if it begins with it, or has it as a word. Asked with the entries on others ruled out, and without.
+The pages of restic, wget, zstd and nmap describe each option below its name. An answer is right if nine in ten of its
+words are in the description in the page's source, which is read here by macros, not as oreqa reads it. Options of
+several pages are left out. unbound.conf(5) says of settings with a hyphen that their "default is" something: an answer
+is right if it begins with that or contains it as a word. All are asked with and without ruling out entries about other
+names.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from support.debian import fetch
 from support.manual_entries import holds_most
 
 Asked = tuple[str, str, str]
-"""A question, the page that it is asked of, and what is right."""
+"""A question, the page that it is asked of, and the right answer."""
 
 SEED, PACKAGES = 0, ("restic", "wget", "zstd", "nmap")
 MARKUP = re.compile(r"\\f(?:\[[^]]*\]|\(..|.)|\\s-?\d|\\&")
@@ -43,7 +44,7 @@ LONGEST_TERM, INLINE = 90, re.compile(r"\.(?:B|I|BR|IR|RB|BI|RI|SM)\b")
 
 
 def descriptions(page: Path) -> dict[str, str]:
-    """What the source of a manual page says of each long option."""
+    """Return what the source of a manual page says about each long option."""
     said: dict[str, str] = {}
     names: list[str] = []
     text: list[str] = []
@@ -96,7 +97,7 @@ def is_default(answers: list[Answer], default: str) -> bool:
 
 
 def options_of(pages: Path) -> list[Asked]:
-    """What each option does that one page alone has."""
+    """Return, for each option that only one page has, the question what it does."""
     places: defaultdict[str, list[Asked]] = defaultdict(list)
     for page in sorted(pages.iterdir()):
         for option, description in descriptions(page).items():
@@ -105,7 +106,7 @@ def options_of(pages: Path) -> list[Asked]:
 
 
 def defaults_of(page: Path) -> list[Asked]:
-    """The default of each setting with a hyphen."""
+    """Return the default of each setting with a hyphen."""
     text = MARKUP.sub("", gzip.open(page, "rt", encoding="utf-8").read()).replace("\\", "")
     asked: dict[str, Asked] = {}
     for name, said in re.findall(

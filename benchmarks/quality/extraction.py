@@ -1,11 +1,11 @@
-"""What of people's own files reaches the index: word recall and precision, page by page, against independent extractors.
+"""How much text of people's own files reaches the index? Word recall and precision by page, against other extractors.
 
 Run:  python benchmarks/quality/extraction.py --work runs/extraction [--only html pdf word]
 
-Collections are packages of the Debian archive, fetched with `apt-get download` and unpacked. The words of a page as oreqa
-reads it, title and headings included, are compared as a bag with those of an extractor that shares no code with it: w3m
-for web pages, poppler's pdftotext for PDFs, pandoc or LibreOffice for Word. What a collection's pages hold beside their
-text (navigation, running heads) is cut out of the reference by rules that are written here for that collection.
+The collections are packages of the Debian archive, fetched with `apt-get download` and unpacked. The words of a page
+as read by oreqa, including title and headings, are compared as a bag of words with those of an extractor that shares no code
+with it: w3m for web pages, poppler's pdftotext for PDFs, pandoc or LibreOffice for Word. What a collection's pages contain
+besides their text (navigation, running heads) is removed from the reference by rules written here for that collection.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Fields of a reference: the defaults of Mutt's variables, asked for by rule.
+"""Asks by rule for fields of a reference: the defaults of Mutt's variables.
 
 Run:  OREQA_PRECISION=f32 python benchmarks/quality/fields.py --work runs/own
 
-The manual gives each variable's type and default in lines of their own, "Type: number" and "Default: 5". An answer is right
-if it is the default, from a passage that names the variable. Asked as oreqa does, without ruling out the fields that are not
-asked for, and without ruling out the entries on other variables.
+The manual gives each variable's type and default on separate lines, "Type: number" and "Default: 5". An answer is
+right if it is the default, from a passage that names the variable. All are asked as oreqa does, without ruling out other
+fields, and without ruling out entries about other variables.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ QUOTES = "“”\"' "
 
 
 def defaults(folder: Path) -> dict[str, str]:
-    """The default of each variable with an underscore in its name."""
+    """Return the default of each variable with an underscore in its name."""
     golds: dict[str, str] = {}
     with Index.open(folder) as index:
         for passage in index.passages():

@@ -1,10 +1,10 @@
-"""How much of the text of manuals, notes, notebooks and code reaches the index: word recall and precision, format by format.
+"""How much text of manuals, notes, notebooks and code reaches the index? Word recall and precision by format.
 
 Run:  python benchmarks/quality/file_formats.py --work runs/extraction
 
-Files come from packages of the Debian archive. The words that oreqa reads in a file are compared as a bag with those that a
-program reads which shares no code with it: man, pandoc, info, w3m (of the page that asciidoc made), and for JSON and
-source code a few lines of Python. These programs must be on the path.
+The files come from packages of the Debian archive. The words that oreqa reads in a file are compared as a bag of words
+with those read by a program that shares no code with it: man, pandoc, info, w3m (for the page made by asciidoc), and for
+JSON and source code a few lines of Python. These programs must be on the path.
 """
 
 from __future__ import annotations

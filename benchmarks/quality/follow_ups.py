@@ -1,11 +1,11 @@
-"""How well follow-up questions are answered: as they are typed, completed by rule as oreqa chat does, and written out.
+"""How well are follow-up questions answered: as typed, completed by rule as in oreqa chat, and written out in full?
 
 Run:  python benchmarks/quality/follow_ups.py --work runs/follow-ups --pairs development
 
-The pairs lie in follow_ups/ of this folder: a first question, a follow-up, the same written out in full, and its answers.
-The manuals are packages of Debian 12, fetched and indexed with no option. An answer is right as own_documents.py judges
-it; the block counts where it is what is shown. The questions of recipes/base/questions stand alone: those of each manual
-are asked one after another, to count how many the rules would complete.
+The pairs are in follow_ups/ of this folder: a first question, a follow-up, the same written out in full, and its
+answers. The manuals are packages of Debian 12, fetched and indexed without options. An answer is right by the rule of
+own_documents.py; if a block is shown, the block counts. The questions of recipes/base/questions stand alone: those of each
+manual are asked one after another, to count how many the rules would complete.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ WAYS = ("bare", "carried", "written out")
 
 
 def ways(row: dict[str, Any]) -> dict[str, str]:
-    """How the follow-up is asked in each way."""
+    """Return the follow-up in each of its forms."""
     completed = completed_question(row["follow_up"], row["first"]) or row["follow_up"]
     return dict(zip(WAYS, (row["follow_up"], completed, row["question"]), strict=True))
 
@@ -49,7 +49,7 @@ def judged(answer: Answer | None, row: dict[str, Any]) -> dict[str, Any]:
 
 
 def ask(rows: list[dict[str, Any]], work: Path) -> dict[str, list[dict[str, Any]]]:
-    """What comes of each row in each way, in the rows' order."""
+    """Return the outcome of each row in each form, in the rows' order."""
     outcome: dict[str, list[dict[str, Any]]] = {way: [] for way in WAYS}
     for name in dict.fromkeys(row["collection"] for row in rows):
         place = work / "indexes" / name
@@ -64,7 +64,7 @@ def ask(rows: list[dict[str, Any]], work: Path) -> dict[str, list[dict[str, Any]
 
 
 def completed_alone() -> dict[str, Any]:
-    """How many questions that stand alone the rules complete, asked in succession manual by manual."""
+    """Return how many standalone questions the rules complete, asked one after another for each manual."""
     asked, completed = 0, []
     for file in sorted(QUESTIONS.glob("*.jsonl")):
         texts = [str(row["question"]) for _, row in read_jsonl(file)]
@@ -92,7 +92,7 @@ def main() -> None:
             "lost": sum(y < x for x, y in zip(right[a], right[b], strict=True)),
             "p": round(difference.p, 4),
         }
-    if options.pairs == "development":  # of the others only what is right is to be looked at
+    if options.pairs == "development":  # of the other pairs, only the figures may be looked at
         for n, row in enumerate(rows):
             print(row["id"], *(f"\n  {way}: {outcome[way][n]}" for way in WAYS))
     report(

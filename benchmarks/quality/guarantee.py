@@ -1,10 +1,10 @@
-"""Whether the promise of `oreqa ask --at-least` is kept on other questions about the same documents.
+"""Is the promise of `oreqa ask --at-least` kept on other questions about the same documents?
 
 Run:  python benchmarks/quality/guarantee.py --data ../shared/data --work runs/guarantee
 
-Each collection is indexed whole. `oreqa fit` gets 600 of its questions, 200 of which have no answer there: they are those of
-the next collection. 450 others, a third of them without an answer, are asked. An answer is right from an F1 of 0.5, as a fit
-counts. Three draws.
+Each collection is indexed whole. `oreqa fit` gets 600 of its questions, of which 200 have no answer there: they belong
+to the next collection. 450 other questions, a third of them without an answer, are asked. An answer is right from an F1 of
+0.5, as for `oreqa fit`. There are three draws.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from common import report
 COLLECTIONS = ("sleepqa", "timeqa-human", "covidqa-passages", "friendsqa", "nq-short-sample")
 SHARES = (0.6, 0.7, 0.8, 0.9)
 FITTED, ASKED = 400, 300
-"""Questions with an answer that are fitted on, and others that are asked."""
+"""Answerable questions that are fitted on, and others that are asked."""
 
 Row = dict[str, Any]
 

@@ -1,12 +1,12 @@
-"""Questions about mails: who wrote one and when, and what a mail says that quotes an older one.
+"""Asks about mails: who wrote one and when, and what a mail says that quotes an older one.
 
 Run:  python benchmarks/quality/mails.py --data ../shared/data --work runs/own --name after [--source OTHER/src]
 
-The real ones are the first mails of the threads in notmuch's tests (53 of its list), asked "Who wrote about SUBJECT?" and
-"When did SENDER write about SUBJECT?". An answer is right if it holds the sender's last name, or the day and the year. The
-others are made of paragraphs of SQuAD dev whose answer holds a number. A correction says the sentence with another number
-above the quoted paragraph, and its number is right; a note says a paragraph of another article above it, and the answer
-that is quoted is right. The index is made and asked by the code under `--source`, a checkout of any age.
+The real mails are the first of the threads in notmuch's tests (53 of its list), asked "Who wrote about SUBJECT?" and
+"When did SENDER write about SUBJECT?". An answer is right if it contains the sender's last name, or the day and the year.
+The others are made of paragraphs of SQuAD dev whose answer contains a number. A correction states the sentence with another
+number above the quoted paragraph, and its number is right; a note puts a paragraph of another article above it, and the
+quoted answer is right. The index is made and asked by the code under `--source`, a checkout of any age.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from support.asking import OURS, ask, index
 from support.debian import fetch_source
 
 MADE = 100
-"""Corrections, and notes."""
+"""Corrections, and as many notes."""
 
 _PREFIX = re.compile(r"^(?:re: *|\[[^\]]*\] *)+", re.IGNORECASE)
 _DIGITS = re.compile(r"\d+")
 
 Asked = dict[str, list[OpenQuestion]]
-"""Questions by kind. A right answer holds the pattern of its question."""
+"""Questions by kind. A right answer matches the pattern of its question."""
 
 
 def real_mails(work: Path, folder: Path) -> Asked:
-    """Copy notmuch's mails to a folder; the questions about the first mail of each subject."""
+    """Copy notmuch's mails to a folder; return the questions about the first mail of each subject."""
     source = next(fetch_source("notmuch", work).glob("*/test/corpora/default"))
     first: dict[str, tuple[str, str]] = {}
     mails = []
@@ -71,7 +71,7 @@ def real_mails(work: Path, folder: Path) -> Asked:
 
 
 def made_mails(paragraphs: list[Paragraph], folder: Path) -> Asked:
-    """Write corrections and notes to a folder; the questions about them."""
+    """Write corrections and notes to a folder; return the questions about them."""
     rng = random.Random(5)
     with_number = [
         (paragraph, question)

@@ -1,13 +1,13 @@
-"""What `oreqa adapt --marks` gains from 300 simulated marks on MedQuAD, beside `oreqa adapt` without them.
+"""What `oreqa adapt --marks` gains from 300 simulated marks on MedQuAD, compared with `oreqa adapt` without them.
 
 Run:  nice -n 15 python benchmarks/quality/marks.py --data ../shared/data --work runs/marks [--encoder all-minilm-l6-v2]
 
-The answers to MedQuAD's test questions are indexed, and others up to 2,500 (`--documents`). 300 of these questions are
-drawn and asked; each is marked in the document that its authors give as the answer, where the reader finds its best answer
-within that document: "right" if that document answered first anyway, else "corrected". Half of the marked documents are
-learned from. Measured by hybrid search: the rank of the right document's first passage, for the marks of the other half and
-for all test questions that nobody marked. Both adaptations learn from the same generated questions. Every stage resumes when
-the command is run again.
+The answers to MedQuAD's test questions are indexed, with other answers up to 2,500 (`--documents`). 300 of these
+questions are drawn and asked. Each is marked in the document that its authors give as the answer, at the reader's best
+answer within that document: "right" if that document answered first anyway, else "corrected". Half of the marked
+documents are learned from. Measured is the rank of the right document's first passage by hybrid search, for the marks of
+the other half and for all test questions that nobody marked. Both adaptations learn from the same generated questions.
+Every stage resumes when the command is run again.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ TIME = "2026-01-01T00:00:00+00:00"
 
 
 def make_index(folder: Path, data: Beir, encoder: str, documents: int) -> None:
-    """The answers to the questions and others as documents; the field finds one of them."""
+    """Index the answers to the questions, and others, as documents; the field identifies each."""
     if newest_generation(folder) is None:
         right = {document for golds in data.qrels.values() for document in golds}
         others = [entry.id for entry in data.corpus if entry.id not in right]
@@ -53,7 +53,7 @@ def make_index(folder: Path, data: Beir, encoder: str, documents: int) -> None:
 
 
 def simulate(folder: Path, data: Beir) -> None:
-    """Mark ``MARKS`` questions. One without any answer in its document is passed over."""
+    """Mark ``MARKS`` questions; skip those without any answer in their document."""
     if len(read_marks(folder)) >= MARKS:
         return
     drawn = sorted(data.qrels)
@@ -81,7 +81,7 @@ def mark_of(question: str, answer: Answer, is_right: bool) -> Mark:
 
 
 def ranks(folder: Path, questions: Sequence[str], golds: Sequence[set[str]], kept: Path) -> list[float]:
-    """Each question's reciprocal rank."""
+    """Return each question's reciprocal rank."""
     if not kept.is_file():
         values: list[float] = []
         with Index.open(folder) as index:
@@ -95,7 +95,7 @@ def ranks(folder: Path, questions: Sequence[str], golds: Sequence[set[str]], kep
 
 
 def adapted(folder: Path, with_marks: bool, draw: int) -> AdaptationReport:
-    """Adapt an index, unless that is done; its report. The index has the trained encoder then, be it better or not."""
+    """Adapt an index unless that is done, and return the report. The index then has the trained encoder, better or not."""
     kept = folder / "adapted" / "1" / "report.json"
     if not kept.is_file():
         adapt_index(

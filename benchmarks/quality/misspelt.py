@@ -1,9 +1,9 @@
-"""Questions with a misspelt word, asked as they are and with the nearest word of the index in its place.
+"""Asks questions with a misspelt word, as they are and with the word replaced by the nearest word of the index.
 
 Run:  python benchmarks/quality/misspelt.py --data ../shared/data --work runs/own --name after
 
-The questions are people's, those about lists (both halves of each), and 200 of Natural Questions over all its paragraphs. A
-word of small letters of each is misspelt: a letter is left out, doubled or replaced, or two are exchanged.
+The questions are people's, those about lists (both halves of each), and 200 of Natural Questions over all its
+paragraphs. In each, a word in lower case is misspelt: a letter is left out, doubled or replaced, or two are swapped.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _WORD = re.compile(r"(?<![\w.@/-])[a-z]{5,}(?![\w@/-])")
 
 
 def misspell(text: str, rng: random.Random) -> str | None:
-    """The text with one misspelt word; None if it has no word for it."""
+    """Return the text with one misspelt word; None if it has no suitable word."""
     words = [match for match in _WORD.finditer(text) if match.group() not in STOP_WORDS]
     if not words:
         return None
@@ -46,7 +46,7 @@ def misspell(text: str, rng: random.Random) -> str | None:
 
 
 def sets(data: Path, work: Path) -> Iterator[tuple[str, Path, list[OpenQuestion]]]:
-    """Each index with its questions, and the name of the set that they belong to."""
+    """Yield the name of each set, its index and its questions."""
     places = work / "indexes" / "misspelt"
     for name, collections, front in (("people's", COLLECTIONS, ""), ("lists", LISTS, "lists-")):
         files = [QUESTIONS / f"{front}{half}.jsonl" for half in ("tuning", "reporting")]

@@ -1,7 +1,7 @@
-"""The largest difference from transformers' output of every architecture, family and precision.
+"""The largest difference from transformers' output, for every architecture, family and precision.
 
-Random models of six layers and width 384, seeded, and the real ones that are here: hidden states (real encoders: vectors),
-start and end logits, scores. Inputs have 1 to 200 tokens, with padding behind them.
+Compared are random models of six layers and width 384, seeded, and the real ones available: hidden states (vectors
+for real encoders), start and end logits, scores. Inputs have 1 to 200 tokens, followed by padding.
 
 Run:  python benchmarks/quality/model_outputs.py [--models all-mpnet-base-v2 ...]
 """
@@ -47,7 +47,7 @@ REAL = {
 
 
 def random_model(folder: Path, model_type: str, head: str) -> Any:
-    """A random model whose layers keep the variance of their inputs."""
+    """Return a random model whose layers keep the variance of their inputs."""
     torch.manual_seed(0)
     tokenizer = make_tokenizer(model_type)
     folder.mkdir(parents=True)
@@ -67,7 +67,7 @@ def random_model(folder: Path, model_type: str, head: str) -> Any:
 
 
 def real_model(folder: Path, head: str) -> Any:
-    """A real model in transformers' class, differences added."""
+    """Return a real model in transformers' class, with differences added."""
     settings = read_config(folder)
     config = transformers.AutoConfig.for_model(
         **{**settings, "num_labels": 1} if head == "SequenceClassification" else settings
@@ -81,7 +81,7 @@ def real_model(folder: Path, head: str) -> Any:
 
 
 def difference(folder: Path, model: Any, head: str, precision: str, pooled: bool) -> float:
-    """The largest one over all tokens of all inputs."""
+    """Return the largest difference over all tokens of all inputs."""
     mask = (np.arange(max(LENGTHS)) < np.array(LENGTHS)[:, None]).astype(np.int64)
     ids = np.random.default_rng(0).integers(5, model.config.vocab_size - 5, mask.shape)
     ids[mask == 0] = model.config.pad_token_id or 0

@@ -1,4 +1,4 @@
-"""Every answer's offsets, checked against the documents' texts for all questions of SQuAD dev.
+"""Checks every answer's offsets against the documents' texts, for all questions of SQuAD dev.
 
 Run:  python benchmarks/quality/offsets.py --data ../shared/data --work runs/offsets
 """
@@ -27,7 +27,7 @@ def main() -> None:
     paragraphs, folder = squad(options.data), options.work / "texts"
     write_paragraph_files(paragraphs, folder)
     index_files(options.work / "index", [folder])
-    # One passage a question: what is checked is where answers stand, not whether they are right.
+    # One passage per question: this checks the answers' offsets, not whether they are right.
     answerer = Answerer(Index.open(options.work / "index"), Reader(DEFAULT_READER), passages=1)
     questions = [question.text for paragraph in paragraphs for question in paragraph.questions]
     counts = {"questions": len(questions), "answers": 0, "wrong": 0, "not in their sentence": 0}

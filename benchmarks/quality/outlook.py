@@ -1,9 +1,9 @@
-"""What `oreqa adapt` expects of an encoder that is not the default one, on two collections.
+"""What `oreqa adapt` predicts for an encoder that is not the default one, on two collections.
 
 Run:  python benchmarks/quality/outlook.py medquad --data ../shared/data --work runs/outlook [--encoder MODEL]
 
-The documents are indexed without their questions, of MedQuAD 3,000: the answers to its dev questions and others. Every stage
-resumes when the command is run again.
+The documents are indexed without their questions; for MedQuAD they are 3,000: the answers to its dev questions and
+others. Every stage resumes when the command is run again.
 """
 
 from __future__ import annotations

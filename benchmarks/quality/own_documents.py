@@ -1,11 +1,11 @@
-"""How well people's own documents are answered from: questions/ of this folder, asked as a user asks them.
+"""How well are people's own documents answered from? The questions of questions/, asked as a user asks them.
 
 Run:  python benchmarks/quality/own_documents.py --work runs/own --questions tuning --name after [--source OTHER/src]
 
-Each collection is fetched, and indexed by itself with `oreqa index DIR --index DIR` and no option. Its questions go to
-`Answerer.load(DIR).ask` and the first five passages come from `Index.search`, in a process that imports the code
-under `--source`: a checkout of any age is measured with the scores of this one. A collection that cannot be indexed
-answers nothing; that counts as a refusal, of unanswerable questions, too.
+Each collection is fetched and indexed separately with `oreqa index DIR --index DIR` and no option. Its questions go
+to `Answerer.load(DIR).ask`, and the first five passages come from `Index.search`, in a process that imports the code under
+`--source`: a checkout of any age is scored by the rules of this one. A collection that cannot be indexed has no answers;
+these count as refusals, also of unanswerable questions.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def main() -> None:
     whole = refusal_metrics(asked, results)
     outcome = {"commit": commit(options.source), "data_sha256": data_hash([file]), "metrics": whole, "by": groups,
                "indexed": indexed}  # fmt: skip
-    if "tuning" in options.questions:  # of the others only the sums are to be looked at
+    if "tuning" in options.questions:  # of the other questions, only the sums may be looked at
         outcome["questions"] = {question.id: _row(result) for question, result in zip(asked, results, strict=True)}
     report(f"documents/{options.name}-{options.questions}", outcome)
     show({**groups["collection"], "all": whole})

@@ -1,10 +1,10 @@
-"""How the cells of tables in PDFs reach the index: 30 tables of the Debian archive against pdf_tables.json.
+"""How do the cells of tables in PDFs reach the index? 30 tables of the Debian archive against pdf_tables.json.
 
 Run:  python benchmarks/quality/pdf_tables.py --work runs/tables --name after [--source OTHER/src]
 
-The tables were drawn before the reader of tables was written; the reader was built with half of them. A cell is right if
-it stands by itself at its place in its row: between its neighbours, or after the name of its column. White space, and what
-makes characters equal that look alike, are not compared. The text is read by the code under ``--source``.
+The tables were drawn before the table reader was written; half of them were used to build it. A cell is right if it
+stands by itself at its place in its row: between its neighbours, or after the name of its column. White space is ignored, as
+is any difference between lookalike characters. The text is read by the code under ``--source``.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ for file in sys.argv[1:]:
 
 
 def read_pages(files: Sequence[Path], source: Path) -> list[dict[str, str]]:
-    """The text of each page of the files, by its name."""
+    """Return the text of each page by name."""
     run = subprocess.run(
         [sys.executable, "-c", _READ, *map(str, files)],
         env={**os.environ, "PYTHONPATH": str(source)},
@@ -61,7 +61,7 @@ def read_pages(files: Sequence[Path], source: Path) -> list[dict[str, str]]:
 
 
 def cells_of(line: str) -> tuple[list[str], list[str]]:
-    """The names of a line's cells, if it has them, and the cells."""
+    """Return the names of a line's cells, if any, and the cells."""
     if cells := row_cells(line, 0):
         return [bare(line[slice(*name)]) for name, _ in cells], [bare(line[slice(*value)]) for _, value in cells]
     return [], [bare(cell) for cell in line.split(" | ")]
@@ -72,7 +72,7 @@ def bare(text: str) -> str:
 
 
 def right_cells(row: Sequence[str], header: Sequence[str] | None, lines: Sequence[tuple[list[str], list[str]]]) -> int:
-    """How many of a row's filled cells are right in the line that has most of them; cells too many make it one less."""
+    """Return how many of a row's filled cells are right in the line with the most; surplus cells subtract one."""
     filled = [(bare(header[at]) if header else "", bare(cell)) for at, cell in enumerate(row) if cell]
     best = 0
     for names, cells in lines:

@@ -1,11 +1,11 @@
-"""Where answers are said to stand, compared with other programs: anchors of web pages, headings of Word files.
+"""Where answers are said to be, compared with other programs: anchors of web pages, headings of Word files.
 
 Run:  python benchmarks/quality/places.py --work runs/extraction
 
 Sentences are drawn from web pages of ten packages (support/html_pages.py). The address that `oreqa serve --link` gives
-for each is compared with the page as lxml parses it: does the anchor exist, and does a browser find the words of the link
-behind it? Each paragraph of Word files (support/office_pages.py) that stands once in oreqa's text is compared with the
-headings above it as python-docx reads them.
+for each is compared with the page as parsed by lxml: does the anchor exist, and does a browser find the words of the link
+after it? Each paragraph of Word files (support/office_pages.py) that occurs once in oreqa's text is compared with the
+headings above it as read by python-docx.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from support.html_pages import COLLECTIONS, page_files
 WORD_SOURCES = ("libapache-poi-java", "pandoc")
 UNREADABLE = (DocumentError, KeyError, ValueError, AttributeError, etree.XMLSyntaxError, PackageNotFoundError)
 KEPT = ("r-doc-html",)
-"""Collections that wait for other measurements."""
+"""Collections reserved for other measurements."""
 SITE, TOKENS, SHORTEST, SHOWN = "https://docs.example.org", 200, 20, 5
 TEXT = 10
 """The outline level of text."""
@@ -82,7 +82,7 @@ def total(rows: Iterable[dict[str, int]]) -> Counter[str]:
 
 
 def count_links(files: Sequence[Path], root: Path, number: int, rng: random.Random) -> dict[str, int]:
-    """How many links to drawn sentences have an anchor, one that exists, and words that stand behind it."""
+    """Return how many links to drawn sentences have an anchor, an existing one, and words that occur after it."""
     counts = dict.fromkeys(("links", "with_anchor", "anchor_exists", "text_behind_it"), 0)
     drawn = [(file, passage, sentence) for file in files for passage in passages(file) for sentence in passage.sentences]
     parsed: dict[Path, tuple[str, dict[str, int]]] = {}
@@ -108,7 +108,7 @@ def count_links(files: Sequence[Path], root: Path, number: int, rng: random.Rand
 
 
 def passages(file: Path) -> Iterator[Passage]:
-    """A file's passages, counted in words; none of a file that oreqa refuses."""
+    """Yield a file's passages, counted in words; none for a file that oreqa refuses."""
     try:
         for document in read_documents(file):
             yield from split_passages(document, lambda texts: [len(text.split()) for text in texts], TOKENS)
@@ -117,7 +117,7 @@ def passages(file: Path) -> Iterator[Passage]:
 
 
 def page_text(file: Path) -> tuple[str, dict[str, int]]:
-    """A web page's text as lxml parses it, its white space single blanks, and where each anchor stands in it."""
+    """Return a web page's text as lxml parses it, with single spaces, and the position of each anchor in it."""
     root = html.parse(str(file), html.HTMLParser(encoding="utf-8")).getroot()
     text, anchors = "", dict[str, int]()
     for event, element in etree.iterwalk(root, events=("start", "end", "comment", "pi")):
@@ -138,7 +138,7 @@ def plain(text: str) -> str:
 
 
 def stands(text: str, ends: Sequence[str]) -> bool:
-    """Whether a text has the first words and, behind them, the last ones, in either case."""
+    """Return whether a text contains the first words and, after them, the last ones, in any case."""
     at, folded = 0, text.casefold()
     for words in ends:
         at = folded.find(words.casefold(), at)
@@ -149,7 +149,7 @@ def stands(text: str, ends: Sequence[str]) -> bool:
 
 
 def count_headings(files: Sequence[Path]) -> dict[str, int]:
-    """How many paragraphs of Word files stand under the same headings for both programs."""
+    """Return how many paragraphs of Word files have the same headings in both programs."""
     counts = dict.fromkeys(("files", "paragraphs", "same_headings"), 0)
     for file in files:
         try:
@@ -178,7 +178,7 @@ def heading_at(document: Document, place: int) -> list[str]:
 
 
 def headed_paragraphs(file: Path) -> Iterator[tuple[str, list[str]]]:
-    """The paragraphs outside of tables and boxes with the headings above them, by their outline levels and styles."""
+    """Yield the paragraphs outside tables and boxes with the headings above them, by outline level and style."""
     document, open_headings = docx.Document(str(file)), list[tuple[int, str]]()
     for element in document.element.body.iter(qn("w:p")):
         if any(each.tag in (qn("w:tbl"), qn("w:txbxContent"), qn("w:del")) for each in element.iterancestors()):
@@ -193,7 +193,7 @@ def headed_paragraphs(file: Path) -> Iterator[tuple[str, list[str]]]:
 
 
 def heading_level(paragraph: Paragraph) -> int | None:
-    """A paragraph's level, by itself, its style, or the styles that this is based on: 0 for the title, None for text."""
+    """Return a paragraph's level from itself, its style or the base styles: 0 for the title, None for text."""
     level, style = outline(paragraph._p.pPr), paragraph.style
     while level is None and style is not None:
         match = re.fullmatch(r"Heading (\d)", style.name or "")
@@ -204,7 +204,7 @@ def heading_level(paragraph: Paragraph) -> int | None:
 
 
 def outline(properties: Any) -> int | None:
-    """The outline level, from 1; TEXT for body text, None without one."""
+    """Return the outline level, from 1; TEXT for body text, None if there is none."""
     element = None if properties is None else properties.find(qn("w:outlineLvl"))
     return None if element is None else int(element.get(qn("w:val"))) + 1
 

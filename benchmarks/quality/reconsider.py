@@ -2,9 +2,9 @@
 
 Run:  python benchmarks/quality/reconsider.py --data ../shared/data --work runs/reconsider --questions 2000
 
-Open: each question is asked of all paragraphs of its set. The reader and the re-ranker run once; every row of the table is
-another way of ordering what they found. A classifier may take the re-ranker's place. The combination is the one that comes
-with the models, tuned by answers.py on other data.
+The setting is open: each question is asked of all paragraphs of its set. The reader and the re-ranker run once; every
+row of the table orders their answers in another way. A classifier may replace the re-ranker. The combination is the one that
+ships with the models, tuned by answers.py on other data.
 """
 
 from __future__ import annotations

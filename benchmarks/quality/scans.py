@@ -1,9 +1,9 @@
-"""Scanned pages that stand upright, lie on a side or stand on their head: how much of their text is read, and how fast.
+"""Scanned pages that are upright, sideways or upside down: how much of their text is read, and how fast?
 
 Run:  python benchmarks/quality/scans.py --pages 8
 
-Pages of demo/library are drawn at 150 dots an inch, turned by up to a degree, and kept as JPEG. Recall is the share of the
-words that are read; accuracy is the share of characters that match in their order, by difflib.
+Pages of demo/library are drawn at 150 dots per inch, turned by up to a degree, and saved as JPEG. Recall is the share
+of the words that are read; accuracy is the share of characters that match in order, by difflib.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FONT, PITCH, LINES = 26, 36, 38
 
 
 def draw(words: str, columns: int, width: int, rng: random.Random) -> tuple[Image.Image, str]:
-    """A page of text, a little askew, and the text that is on it."""
+    """Return a picture of a page, slightly skewed, and its text."""
     page = Image.new("L", SIZE, 255)
     pen, font = ImageDraw.Draw(page), ImageFont.load_default(FONT)
     lines = textwrap.wrap(words, width)[: LINES * columns]
@@ -46,14 +46,14 @@ def draw(words: str, columns: int, width: int, rng: random.Random) -> tuple[Imag
 
 
 def scan(page: Image.Image, degrees: int) -> bytes:
-    """A PDF of a page, turned."""
+    """Return a PDF of a page, rotated by ``degrees``."""
     data = io.BytesIO()
     page.rotate(degrees, expand=True).save(data, "PDF", resolution=DPI, quality=70)
     return data.getvalue()
 
 
 def score(read: str, text: str) -> tuple[int, int, float]:
-    """How many of the words were read, how many there are, and the accuracy of the characters."""
+    """Return how many of the words were read, how many there are, and the accuracy of the characters."""
     words, there = (Counter(re.findall(r"\w+", each)) for each in (read, text))
     read, text = " ".join(read.split()), " ".join(text.split())
     matching = sum(block.size for block in SequenceMatcher(None, read, text, autojunk=False).get_matching_blocks())

@@ -1,10 +1,11 @@
-"""Weights of the search that are fitted on a user's labelled questions: are they kept where they help, and only there?
+"""Search weights fitted on a user's labelled questions: are they kept where they help, and only there?
 
 Run:  OREQA_PRECISION=f32 python benchmarks/quality/search_weights.py --data ../shared/data --work runs/search-weights
 
-Half of the documents of a collection stand for those that a user has labelled questions about: 150 or 300 of the questions
-about them are drawn, and weights fitted as ``oreqa fit`` does. The questions about the other half say what the weights are
-worth: MRR of passages, before and after. Kept by cross-validation over all labelled questions, or by a third of them.
+Half of the documents of a collection are those that a user has labelled questions about: 150 or 300 of the questions
+about them are drawn, and weights are fitted as in ``oreqa fit``. The questions about the other half measure what the
+weights gain: MRR of passages, before and after. The decision to keep them is made by cross-validation over all labelled
+questions, or on a third of them.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def gained(pools: Sequence[Pool], numbers: Sequence[int], used: Fusion, fitted: 
 
 
 def held_out_gain(pools: Sequence[Pool], measured: Sequence[int], used: Fusion, fitted: Fusion) -> bool:
-    """What decided before: a certain gain on the questions about a third of the documents."""
+    """Return what used to decide: a certain gain on the questions about a third of the documents."""
     sums = [np.sum([ranks[unit] for unit in UNITS], axis=0).tolist()
             for ranks in (ranks_by_unit(pools, measured, weights) for weights in (used, fitted))]  # fmt: skip
     difference = paired_difference(*sums)

@@ -1,10 +1,10 @@
-"""Answers that are several spans: all of them, against the best one alone.
+"""Answers that consist of several spans: all spans, compared with the best one alone.
 
 Run:  python benchmarks/quality/several.py --data ../shared/data/blocks/multi-span-train.json.gz --name train
       python benchmarks/quality/several.py --work runs/own --questions several-tuning --name manuals-tuning
 
-With --data, a file in SQuAD's layout with `spans` in place of `answers`, each question is read in its own paragraph.
-With --questions, the manuals are fetched and indexed, and asked as a user asks them. The measures are MultiSpanQA's
+With --data, a file in SQuAD's layout with `spans` instead of `answers`, each question is read in its own paragraph.
+With --questions, the manuals are fetched, indexed and asked as a user asks them. The measures are MultiSpanQA's
 (benchmarks/support/multi_span.py), for the questions with one span and for those with several.
 """
 
@@ -37,7 +37,7 @@ SPANS = 10
 
 
 def read_paragraphs(file: Path, reader: Reader) -> list[tuple[list[str], list[str], list[str]]]:
-    """Of each question of a file: its best span, all spans, and the right ones."""
+    """Return, for each question of a file, its best span, all spans, and the right ones."""
     with gzip.open(file, "rt", encoding="utf-8") as lines:
         articles = json.load(lines)["data"]
     rows = [
@@ -61,7 +61,7 @@ def read_paragraphs(file: Path, reader: Reader) -> list[tuple[list[str], list[st
 
 
 def ask_manuals(work: Path, file: Path) -> list[tuple[list[str], list[str], list[str]]]:
-    """The same of questions about manuals, of the answer that comes first, however unlikely."""
+    """Return the same for questions about manuals, from the first answer, however unlikely."""
     rows = [row for _, row in read_jsonl(file)]
     replies = []
     for name in sorted({row["collection"] for row in rows}):

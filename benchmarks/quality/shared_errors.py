@@ -1,12 +1,12 @@
-"""Which questions dense and sparse retrieval both fail, and why: fifty of them, read and judged.
+"""Which questions do both dense and sparse retrieval fail, and why? Fifty of them, read and judged.
 
 Run:  oreqa eval openqa --data ../shared/data/squad/squad-v1.1-dev.json.gz --mode dense --draw 3000 --out runs/squad-dense
       oreqa eval openqa --data ../shared/data/squad/squad-v1.1-dev.json.gz --mode sparse --draw 3000 --out runs/squad-sparse
       python benchmarks/quality/shared_errors.py runs/squad-dense runs/squad-sparse
 
-This is figure 2 of Xiong et al. (2020) and the reading that goes with it. The judgements are shared_errors.json beside this
-script: a label by the question's id, by one reader. Questions that were drawn and are not judged are printed, with the
-answers of both runs. The figures are in results/openqa/shared_errors.json.
+This is figure 2 of Xiong et al. (2020) with the reading behind it. The judgements are in shared_errors.json beside this
+script: a label by question id, from one reader. Questions that were drawn but not judged are printed with the answers of
+both runs. The figures are in results/openqa/shared_errors.json.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ DRAWN = 50
 
 
 def draw_shared(a: Run, b: Run, count: int, seed: int = 0) -> list[str]:
-    """So many ids of questions that both runs answer wrong."""
+    """Draw the ids of ``count`` questions that both runs answer wrongly."""
     shared = [key for key, row in a.questions.items() if not row["em"] and not b.questions[key]["em"]]
     random.Random(seed).shuffle(shared)
     return shared[:count]
 
 
 def shown(key: str, runs: Sequence[Run]) -> str:
-    """A question with what is right and what each run answers."""
+    """Return a question with the right answers and the answer of each run."""
     rows = [run.questions[key] for run in runs]
     answers = [answer["text"] for row in rows for answer in row["answers"][:1]]
     return "\n".join([f"{key}: {rows[0]['question']}", f"  right: {rows[0]['gold']}", f"  answered: {answers}"])
 
 
 def counted(drawn: Sequence[str], labels: Mapping[str, str], meanings: Mapping[str, str]) -> dict[str, int]:
-    """How many of the drawn questions have each label. Raises ValueError for a label without a meaning."""
+    """Return how many of the drawn questions have each label. Raises ValueError for a label without a meaning."""
     counts = Counter(labels[key] for key in drawn if key in labels)
     if unknown := counts.keys() - meanings.keys():
         raise ValueError(f"{JUDGEMENTS}: labels without a meaning: {sorted(unknown)}")

@@ -1,11 +1,11 @@
-"""Options and settings whose names are plain words or begin those of others, asked for by rule.
+"""Asks by rule about options and settings whose names are plain words or are the beginning of another name.
 
 Run:  OREQA_PRECISION=f32 python benchmarks/quality/short_names.py --work runs/own --name after
 
-Of the manual pages of a package those names are asked about that one entry alone has and that begin another's name, as
+From the manual pages of a package, those names are asked about that only one entry has and that begin another name, as
 ``--export`` and ``--export-ssh-key``, that are plain words, as ``reload``, or that have one dash, as ``-shortest``. An
-answer is right if nine in ten of its words stand in the description as the page's source has it. Those that are the one
-statement of an entry, or one of several, are counted apart, too.
+answer is right if nine in ten of its words are in the description in the page's source. Names that are the only
+statement of an entry, and those that are one of several, are also counted separately.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ HALVES = {
     ),
 }  # fmt: skip
 PATTERNS = {"ffmpeg": "man1/ff*[gey].1.gz"}
-"""Those of whose pages not all are taken."""
+"""Packages of which only some pages are used."""
 
 SEED, MOST = 0, 12
 NAME = re.compile(r"(?<![\w-])(--[a-z][\w-]*\w|-[a-z]\w{2,})|^(?:set )?([a-z]\w+(?:[_-]\w+)*)(?=$|[=:]| [\[<]| [a-z]+$)")
@@ -49,7 +49,7 @@ def kind_of(name: str, names: Sequence[str]) -> str | None:
 
 
 def names_of(pages: Sequence[Path]) -> list[tuple[str, str, str]]:
-    """Names, what kind each is of, and what is said of it."""
+    """Return names with their kind and what is said about each."""
     of_name: defaultdict[str, list[str]] = defaultdict(list)
     for page in pages:
         for name, text in entries(page, NAME):

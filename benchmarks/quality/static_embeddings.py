@@ -1,10 +1,10 @@
-"""What static embeddings cost: a table of one vector a token, distilled from an encoder, beside that encoder.
+"""What static embeddings cost: a table of one vector per token, distilled from an encoder, compared with that encoder.
 
 Run:  python benchmarks/quality/static_embeddings.py ../shared/data WORK [MODEL ...]
 
-The method is model2vec's (Tulkens and van Dongen 2024): every token of the vocabulary is encoded alone, the vectors are
-reduced to 256 principal components and weighted by a smooth inverse frequency (SIF), for which a token's place in the
-vocabulary stands, as Zipf's law has it. Nothing is trained.
+The method is model2vec's (Tulkens and van Dongen 2024): every token of the vocabulary is encoded alone, the vectors
+are reduced to 256 principal components and weighted by smooth inverse frequency (SIF), with frequencies estimated from the
+token's rank in the vocabulary by Zipf's law. Nothing is trained.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from common import Timed, paired, report, squad
 
 DIMENSIONS, SIF = 256, 1e-4
 LEFT_OUT = re.compile(r"\[(unused\d+|PAD|CLS|SEP|MASK)\]|<(pad|s|/s|mask)>")
-"""Tokens that no text has."""
+"""Tokens that occur in no text."""
 
 PASSAGES, ROUNDS = 100, 3
-"""Passages that are encoded for the time of both, and how often."""
+"""Passages that are encoded to time both, and how often."""
 
 
 def distil(model: str, out: Path) -> None:
@@ -64,20 +64,20 @@ def distil(model: str, out: Path) -> None:
 
 
 def principal_components(vectors: Floats) -> Floats:
-    """The vectors' coordinates ``[N, DIMENSIONS]`` along the axes of their largest variance."""
+    """Return the vectors' coordinates ``[N, DIMENSIONS]`` along the axes of largest variance."""
     centred = vectors - vectors.mean(0)
     _values, axes = np.linalg.eigh(centred.T @ centred)
     return np.asarray(centred @ axes[:, ::-1][:, :DIMENSIONS], np.float32)
 
 
 def sif_weights(count: int) -> Floats:
-    """``SIF / (SIF + p)`` of tokens in the order of their frequency p, which falls as 1 / rank."""
+    """Return ``SIF / (SIF + p)`` of tokens ordered by frequency p, which falls as 1 / rank."""
     frequency = 1 / np.arange(2, count + 2)
     return np.asarray(SIF / (SIF + frequency / frequency.sum()), np.float32)
 
 
 def encoding_times(data: Path, model: str, static: Path) -> dict[str, object]:
-    """Seconds to encode passages with their sentences and as many questions, by the encoder and by its static embeddings."""
+    """Return the seconds to encode passages with their sentences and as many questions, by both encoders."""
     paragraphs = squad(data)[:: len(squad(data)) // PASSAGES][:PASSAGES]
     passages = [(paragraph.title, paragraph.text, split_sentences(paragraph.text)) for paragraph in paragraphs]
     questions = [paragraph.questions[0].text for paragraph in paragraphs]

@@ -1,9 +1,10 @@
-"""Are the same tables answered from as well in Excel, HTML and Markdown as in CSV?
+"""Are tables answered from as well in Excel, HTML and Markdown as in CSV?
 
 Run:  python benchmarks/quality/own_documents.py --work runs/own --questions tuning --name x (fetches the tables)
       python benchmarks/quality/table_formats.py --work runs/own --name after
 
-The tables of own_documents.py are written in each format, indexed without options, and asked the questions of both halves.
+The tables of own_documents.py are written in each format, indexed without options, and asked the questions of both
+halves.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""What each rule of text is worth: answers with it and without it, all other rules on.
+"""What each text rule is worth: answers with it and without it, with all other rules on.
 
 Run:  python benchmarks/quality/text_rules.py --data ../shared/data --work runs/own --name after
 
-Asked as `oreqa ask` asks: the tuning halves of people's questions and of those about lists (own_documents.py);
-questions/by_rule.jsonl, about cells of tables; questions made from Podman's manual pages, 200 whose answer is an option and
-60 about options that do not exist; 400 questions of SQuAD dev over all its paragraphs.
+Questions are asked as by `oreqa ask`: the tuning halves of people's questions and of those about lists
+(own_documents.py); questions/by_rule.jsonl, about cells of tables; questions made from Podman's manual pages, 200 whose
+answer is an option and 60 about options that do not exist; 400 questions of SQuAD dev over all its paragraphs.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ OFF: dict[str, tuple[str, Any]] = {
     "the question's words": ("oreqa.answering.reading.repeats_question", lambda question, answer: False),
     "identifiers": ("oreqa.answering.answerer.identifiers", lambda question: []),
 }
-"""What to put in a function's place to switch off a rule that cuts or chooses answers."""
+"""What replaces a function to switch off a rule that cuts or chooses answers."""
 
 NO_NAMES: tuple[str, Any] = ("oreqa.corpus.builder.is_name", lambda heading: False)
-"""The same for the rule of indexing that makes text of headings which are names."""
+"""The same for the indexing rule that makes text of headings which are names."""
 
 
 def remembered(run: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
-    """A session's ``run`` that computes no batch twice: without a rule, the models read what they read with it."""
+    """Wrap a session's ``run`` so that no batch is computed twice: without a rule, the models read mostly the same."""
     outputs: dict[Any, list[Any]] = {}
 
     def again(session: OpenVinoSession, batches: Iterator[Any]) -> Iterator[Any]:
@@ -67,7 +67,7 @@ def remembered(run: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]
 
 
 def answers(place: Path, questions: Sequence[OpenQuestion], off: Mapping[str, tuple[str, Any]]) -> dict[str, list[str]]:
-    """The first answer to each question, "" if refused: with all rules, and without each."""
+    """Return the first answer to each question, "" if refused: with all rules, and without each."""
     given: dict[str, list[str]] = {}
     with Answerer.load(place) as answerer, patch.object(OpenVinoSession, "run", remembered(OpenVinoSession.run)):
         for rule in ("all rules", *off):
@@ -80,7 +80,7 @@ def answers(place: Path, questions: Sequence[OpenQuestion], off: Mapping[str, tu
 
 
 def compared(questions: Sequence[OpenQuestion], given: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """Answers right, wrong and refused by rule that is off, and the answers that changed, each with its verdict."""
+    """Return the answers right, wrong and refused by rule that is off, and the changed answers, each with its verdict."""
     rows: dict[str, Any] = {}
     before = [(answer, judged(question, answer)) for question, answer in zip(questions, given["all rules"], strict=True)]
     for rule, texts in given.items():
@@ -104,7 +104,7 @@ def index_manual(work: Path, place: Path) -> None:
 
 
 def option_questions(place: Path) -> list[OpenQuestion]:
-    """Questions about options, which are headings of the manual: what one does asks for it, and 60 ask for none."""
+    """Return questions about options, the manual's headings: 200 ask for one by what it does, 60 for one that is absent."""
     rng = random.Random(0)
     described: dict[str, set[str]] = {}
     with Index.open(place) as index:

@@ -1,9 +1,9 @@
-"""Lexical search in writing without spaces: characters, pairs of neighbours, and both, as oreqa takes them.
+"""Lexical search in writing without spaces: characters, pairs of neighbours, and both, as in oreqa.
 
 Run:  python benchmarks/quality/unspaced.py --work runs/own --name after
 
-A manual page in Chinese or Japanese (Debian's manpages-zh and manpages-ja) is to be found by what its NAME section says,
-which is cut from it; a message of GTK in Thai by six of its characters. BM25 is that of an index of oreqa.
+A manual page in Chinese or Japanese (Debian's manpages-zh and manpages-ja) is to be found by its NAME section, which
+is removed from it; a GTK message in Thai by six of its characters. BM25 is that of an oreqa index.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ WAYS: dict[str, Callable[[str], list[str]]] = {
 
 
 def pages(package: str, folder: str, work: Path) -> list[tuple[str, str]]:
-    """The manual pages of a language that have enough text, each with what its NAME section says of it."""
+    """Return the manual pages of a language that have enough text, each with its description in the NAME section."""
     said_and_text = []
     for file in sorted((fetch(package, work) / "usr/share/man" / folder).rglob("*.gz")):
         source = gzip.decompress(file.read_bytes()).decode("utf-8", "replace")
@@ -54,7 +54,7 @@ def pages(package: str, folder: str, work: Path) -> list[tuple[str, str]]:
 
 
 def messages(work: Path) -> list[tuple[str, str]]:
-    """The longer messages of GTK in Thai, each with some of its characters."""
+    """Return the longer messages of GTK in Thai, each with some of its characters."""
     rng, found = random.Random(0), []
     for name in ("gtk30", "gtk30-properties"):
         with (fetch("libgtk-3-common", work) / f"usr/share/locale/th/LC_MESSAGES/{name}.mo").open("rb") as file:
@@ -68,7 +68,7 @@ def messages(work: Path) -> list[tuple[str, str]]:
 
 
 def reciprocal_rank(queries: list[list[str]], texts: list[list[str]]) -> float:
-    """The mean reciprocal rank, in percent, of each query's own text among the first ``DEPTH``."""
+    """Return the mean reciprocal rank, in percent, of each query's own text among the first ``DEPTH``."""
     vocabulary = Vocabulary()
     terms = vocabulary.number([word for text in texts for word in text])
     bm25 = Bm25([LivePostings.of(postings_of((terms, np.array([len(text) for text in texts]))))], 0.9, 0.4)

@@ -1,10 +1,10 @@
-"""Questions for yes or no: what the reader's span loses of its sentence.
+"""Yes or no questions: what the reader's span loses of its sentence.
 
 Run:  OREQA_PRECISION=f32 python benchmarks/quality/yes_or_no.py --data ../shared/data/blocks/conditionalqa-dev.jsonl.gz
 
-The questions of ConditionalQA that yes or no answers, asked of the evidence of all its questions, a document a page. Of
-the first answer, whatever its probability: how often its sentence is in the question's evidence, and how often its span
-leaves out a word that says the contrary or limits what is said.
+The questions of ConditionalQA whose answer is yes or no, asked of the evidence of all its questions, one document per
+page. Measured on the first answer, whatever its probability: how often its sentence is in the question's evidence, and how
+often its span leaves out a word that negates or limits the statement.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LIMITS = re.compile(r"\b(?:not|no|never|only|unless|except|without|cannot)\b|n[
 
 
 def plain(element: str) -> str:
-    """The text of an element of a page."""
+    """Return the text of a page element."""
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", element)).split())
 
 
