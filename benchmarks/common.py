@@ -1,4 +1,4 @@
-"""What the benchmarks share: texts, whole processes timed from outside, and how figures are printed."""
+"""What the benchmarks share: texts, timing of whole processes, and output of figures."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "results"
 
 TRAINED = frozenset(("squad-train-pieces", "qed-nq-train", "afriqa-en", "fairytaleqa", "timeqa-human"))
-"""Sets that the packaged encoders are trained on, but for the held-out tenth of their articles."""
+"""Sets that the packaged encoders are trained on, except for the held-out tenth of their articles."""
 
 # Benchmarks share crashes, forks and tiny models with the tests.
 sys.path.append(str(ROOT / "tests" / "support"))
 
 
 def squad(data: Path) -> list[Paragraph]:
-    """SQuAD dev's paragraphs."""
+    """Return SQuAD dev's paragraphs."""
     return load_squad(data / "squad" / "squad-v1.1-dev.json.gz")
 
 
 def write_paragraph_files(paragraphs: Sequence[Paragraph], folder: Path) -> None:
-    """A text file a paragraph, in a folder an article."""
+    """Write a text file per paragraph, in a folder per article."""
     for number, paragraph in enumerate(paragraphs):
         file = folder / paragraph.title / f"{number:04}.txt"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(paragraph.text, encoding="utf-8")
 
 
-# A child's peak counts what its parent held when it was started: the command is started by a process that holds little.
+# A child's peak memory includes what its parent had when starting it, so a small process starts the command.
 _LAUNCH = """
 import json, os, sys, time
 begun = time.perf_counter()
@@ -64,7 +64,10 @@ def process(command: Sequence[str]) -> tuple[float, int, str]:
 
 
 def cold(ours: Sequence[str], theirs: Sequence[str], rounds: int, expected: str) -> dict[str, float]:
-    """Two whole commands in turn: median seconds, highest peak in MB, and ours / theirs. Both must print ``expected``."""
+    """Run two whole commands in turn: median seconds, highest peak in MB, and ours / theirs.
+
+    Both must print ``expected``.
+    """
     runs: dict[str, list[tuple[float, int]]] = {"ours": [], "theirs": []}
     for round_ in range(rounds + 1):
         for name, command in (("ours", ours), ("theirs", theirs)):
@@ -87,7 +90,7 @@ def cold(ours: Sequence[str], theirs: Sequence[str], rounds: int, expected: str)
 
 @dataclass
 class Timed:
-    """A call that is timed: calling it gives seconds, and ``result`` is what it returned last."""
+    """A timed call: calling it returns the seconds; ``result`` is its latest return value."""
 
     call: Callable[[], Any]
     result: Any = None
@@ -99,7 +102,7 @@ class Timed:
 
 
 def paired(a: Callable[[], float], b: Callable[[], float], rounds: int) -> dict[str, float]:
-    """Seconds of two things in turn, A B A B ..., and the median of B / A pair by pair."""
+    """Return the seconds of two calls in turn, A B A B ..., and the median of B / A by pair."""
     first, second = [], []
     for _ in range(rounds):
         first.append(a())
@@ -116,13 +119,13 @@ def paired(a: Callable[[], float], b: Callable[[], float], rounds: int) -> dict[
 
 
 def mean_and_deviation(values: Sequence[float]) -> list[float]:
-    """The mean, and the sample standard deviation, which is 0 for one value."""
+    """Return the mean and the sample standard deviation, which is 0 for one value."""
     return [round(statistics.mean(values), 2), round(statistics.stdev(values), 2) if len(values) > 1 else 0.0]
 
 
 def kept_folder(work: Path, *models: str | Path, settings: Sequence[object] = ()) -> Path:
-    """The part of ``work`` that belongs to these models as they are now, and to these settings: what others have read is not
-    taken for theirs."""
+    """Return the part of ``work`` for these models, as they are now, and these settings, so that results of others are
+    not reused."""
     fingerprints = "-".join([*(model_fingerprint(find_model(model)) for model in models), *map(str, settings)])
     folder = work / hashlib.sha256(fingerprints.encode()).hexdigest()[:12]
     folder.mkdir(parents=True, exist_ok=True)
@@ -130,16 +133,16 @@ def kept_folder(work: Path, *models: str | Path, settings: Sequence[object] = ()
 
 
 def measured_commit() -> str:
-    """The commit of the code that a benchmark measures."""
+    """Return the commit of the code that a benchmark measures."""
     return commit(ROOT / "src", ROOT / "benchmarks") or "unknown"
 
 
 def write_result(file: Path, result: Mapping[str, object]) -> None:
-    """Write a benchmark's figures, with the commit of the code that was measured unless they name one."""
+    """Write a benchmark's figures, with the commit of the measured code unless they name one."""
     write_json(file, {"commit": measured_commit(), **result})
 
 
 def report(name: str, result: Mapping[str, object]) -> None:
-    """Print a benchmark's figures and keep them in results/NAME.json; a name is PAGE/RUN."""
+    """Print a benchmark's figures and write them to results/NAME.json; a name is PAGE/RUN."""
     print(json.dumps({name: result}, indent=2))
     write_result(RESULTS / f"{name}.json", result)

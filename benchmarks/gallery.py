@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/gallery.md: its commands, run on the real files that the page names.
+"""Draw the pictures of docs/gallery.md by running its commands on the real files that the page names.
 
 Run:  OREQA_PRECISION=f32 python benchmarks/gallery.py --data ../shared/data --work runs/gallery
 

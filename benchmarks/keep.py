@@ -1,8 +1,8 @@
-"""Keep a run as results/PAGE/RUN: its metrics.json, and the metrics of every question, small enough to be kept.
+"""Store a run as results/PAGE/RUN: its metrics.json, and the metrics of every question in compact form.
 
 Run:  python benchmarks/keep.py PAGE RUN [RUN ...]
 
-`oreqa compare results/PAGE/A results/PAGE/B` then computes every difference, interval and p again.
+`oreqa compare results/PAGE/A results/PAGE/B` can then recompute every difference, interval and p.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Write the tables of docs/results/papers.md, theirs and ours, from the raw figures under results/.
+"""Write the tables of docs/results/papers.md, with published figures and ours, from the raw figures under results/.
 
     python benchmarks/papers_page.py
 
-The rows are benchmarks/support/paper_rows.py; all that is between the marks of a table is written anew. results/papers/
-rows.json has the same figures, unrounded, with the commit of each file.
+The rows are those of benchmarks/support/paper_rows.py; everything between the marks of a table is replaced.
+results/papers/rows.json has the same figures, unrounded, with the commit of each file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ HEAD = "| table | | paper | here | learned; asked; seeds | |\n|---|---|---|---|-
 
 
 def read(figure: Figure, results: Path = RESULTS) -> Any:
-    """What lies under the keys. Raises KeyError if a run was made again and has no such row."""
+    """Return the value under the keys. Raises KeyError if a repeated run no longer has the row."""
     value = json.loads((results / figure[0]).read_text(encoding="utf-8"))
     for key in figure[1:]:
         value = value[key]
@@ -32,8 +32,8 @@ def read(figure: Figure, results: Path = RESULTS) -> Any:
 
 
 def shown(value: float | Sequence[Any], seeds: int) -> str:
-    """A figure; of several seeds, with its deviation: from mean and deviation, which their values may follow, or from one
-    value a seed."""
+    """Format a figure; for several seeds, with its deviation: from mean and deviation (their values may follow), or from one
+    value per seed."""
     if not isinstance(value, Sequence):
         return f"{value:.2f}"
     is_mean = len(value) == 2 or isinstance(value[-1], Sequence)
@@ -42,13 +42,13 @@ def shown(value: float | Sequence[Any], seeds: int) -> str:
 
 
 def has_commit(figure: Figure, results: Path) -> bool:
-    """Whether a file says which code gave its figures, and that code was committed."""
+    """Return whether a file names the code behind its figures, and that code was committed."""
     content = json.loads((results / figure[0]).read_text(encoding="utf-8"))
     return bool(re.fullmatch(r"[0-9a-f]{7,40}", str(content.get("commit"))))
 
 
 def line(row: Row, results: Path = RESULTS) -> str:
-    """The row in Markdown; a dagger marks figures whose code is not known to the commit."""
+    """Format the row in Markdown; a dagger marks figures whose exact commit is unknown."""
     if not row.ours:
         return f"| {row.table} | {row.system} | {row.theirs} | | | {row.verdict} |".replace("|  |", "| |")
     seeds = row.seeds if isinstance(row.seeds, int) else read(row.seeds, results)
@@ -59,7 +59,7 @@ def line(row: Row, results: Path = RESULTS) -> str:
 
 
 def with_tables(text: str, results: Path = RESULTS) -> str:
-    """The page with its tables written anew. Raises ValueError for a table that it does not have."""
+    """Return the page with its tables rewritten. Raises ValueError for a table that the page lacks."""
     for name, rows in ROWS.items():
         table = "\n".join([HEAD, *(line(row, results) for row in rows)])
         marks = re.compile(rf"(<!-- {name} -->\n).*?(\n<!-- end -->)", re.DOTALL)
@@ -70,7 +70,7 @@ def with_tables(text: str, results: Path = RESULTS) -> str:
 
 
 def raw_rows(results: Path = RESULTS) -> list[dict[str, Any]]:
-    """The figures of all rows, unrounded, with the files that they are from and what commit those name."""
+    """Return the figures of all rows, unrounded, with their files and the commits that those name."""
     return [
         {
             "page": page,

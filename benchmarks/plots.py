@@ -2,7 +2,7 @@
 
     python benchmarks/plots.py
 
-The same figures give the same bytes. Published figures that no file of results/ holds are written here, with their source.
+The same figures give the same bytes. Published figures that are in no file of results/ are given here, with sources.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 ROOT = Path(__file__).parent.parent
 IMAGES = ROOT / "docs" / "images"
 
-# Each colour in a light page, and what it becomes in a dark one.
+# Each colour on a light page, and its replacement on a dark one.
 INK, DARK_INK = "#24292f", "#e6e8eb"
 FAINT, DARK_FAINT = "#d0d7de", "#4a5058"
 OURS, DARK_OURS = "#2e7d32", "#66bb6a"
@@ -55,7 +55,7 @@ def read(name: str) -> Any:
 
 
 def bars(axes: Axes, labels: Sequence[str], values: Sequence[float], colours: Sequence[str], form: str) -> None:
-    """Horizontal bars from top to bottom, each with its value at its end."""
+    """Draw horizontal bars from top to bottom, each with its value at its end."""
     places = range(len(labels))
     drawn = axes.barh(places, values, color=colours, height=0.62)
     axes.bar_label(drawn, labels=[form.format(value) for value in values], padding=4, color=INK)
@@ -64,7 +64,7 @@ def bars(axes: Axes, labels: Sequence[str], values: Sequence[float], colours: Se
 
 
 def retrieval(axes: Axes) -> None:
-    """MRR on ReQA SQuAD dev; published rows are those of Wang et al., as the page's table has them."""
+    """Draw MRR on ReQA SQuAD dev; the published rows are those of Wang et al., as in the page's table."""
     published = {
         "BM25, published": 52.96,
         "USE-QA, published": 61.23,
@@ -81,7 +81,7 @@ def retrieval(axes: Axes) -> None:
 
 
 def augmentation(axes: Axes) -> None:
-    """What each use of the classifier gains in a dual encoder, over training on the gold pairs alone."""
+    """Draw what each use of the classifier gains in a dual encoder, compared with training on the gold pairs alone."""
     one_seed = {"SQuAD": "squad-reqa", "NQ": "nq-nq", "MedQuAD": "medquad-test-medquad-classifier"}
     three_seeds = {"SQuAD": "squad-reqa-3-seeds", "NQ": "nq-nq-3-seeds"}
     uses = {
@@ -188,7 +188,7 @@ def speed(axes: Axes) -> None:
 
 
 def paired_bars(axes: Axes, labels: Sequence[str], series: Mapping[str, Sequence[float]], form: str) -> None:
-    """Two horizontal bars for each label, from top to bottom, each with its value at its end."""
+    """Draw two horizontal bars for each label, from top to bottom, each with its value at its end."""
     for offset, ((name, values), colour) in enumerate(zip(series.items(), (OTHER, OURS), strict=True)):
         drawn = axes.barh([row + 0.36 * offset for row in range(len(labels))], values, height=0.34, color=colour, label=name)
         axes.bar_label(drawn, fmt=form, padding=4, color=INK)
@@ -337,7 +337,7 @@ def shared_errors(axes: Axes) -> None:
 
 
 def published_gains(axes: Axes) -> None:
-    """What each method gains over its baseline, in the papers' points of MRR, EM or R@5, and here."""
+    """Draw what each method gains over its baseline, in the papers' points of MRR, EM or R@5, and here."""
     silver = {
         name: read(f"augmentation/{file}-3-seeds.json")["runs"] for name, file in (("SQuAD", "squad-reqa"), ("NQ", "nq-nq"))
     }
@@ -384,7 +384,7 @@ PLOTS: dict[str, tuple[Callable[[Axes], None], float]] = {
 
 
 def svg(draw: Callable[[Axes], None], height: float) -> str:
-    """The plot as an SVG file that turns its colours for a dark page; no date, no random identifiers."""
+    """Return the plot as an SVG file whose colours adapt to a dark page, without date or random identifiers."""
     with mpl.rc_context({**mpl.rcParamsDefault, **STYLE}):
         figure = Figure(figsize=(6.4, height), layout="constrained")
         draw(figure.add_subplot())

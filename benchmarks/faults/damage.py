@@ -1,17 +1,17 @@
-"""Every file of an index and of the cache of models, damaged in every way.
+"""Damages every file of an index and of the model cache in every way.
 
 Run:  python benchmarks/faults/damage.py --work runs/damage
 
-A byte is flipped at a file's start, in its middle or near its end, a block of it is turned over, it is cut to half,
-emptied or deleted. Then follow `oreqa search`, `oreqa check`, `oreqa index` with nothing to do, `oreqa search`, and, with
-a document changed, `oreqa index` and `oreqa search`. Bad are a traceback, an exit without a reason, and an answer that
-differs without a word. Good are the right answer and an error of one line that names the file; better if the next `oreqa
-index` mends it.
+A byte is flipped at a file's start, in its middle or near its end; a block is inverted; the file is cut in half,
+emptied or deleted. Then these commands run: `oreqa search`, `oreqa check`, `oreqa index` with nothing to do, `oreqa search`,
+and, after a document changed, `oreqa index` and `oreqa search`. A traceback, an exit without a reason and a different
+answer without a warning are bad. The right answer and a one-line error that names the file are good; it is better if the
+next `oreqa index` repairs the damage.
 
-Opening an index compares small files with their checksums, and of large ones the sizes alone: the current generation is
-damaged once more with each of its files treated as large.
+When an index is opened, small files are compared with their checksums, large ones only by size: the current
+generation is therefore damaged a second time with each of its files treated as large.
 
-With --seconds any file is damaged anywhere for so long: a byte is flipped, or the file is cut, at a place drawn by --seed.
+With --seconds, random files are damaged for that long: a byte is flipped or the file is cut, at a place drawn by --seed.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def damage(file: Path, kind: str) -> None:
 
 
 def answer(ended: Ended) -> Hits | None:
-    """What a search printed: every sentence with its scores; None if it failed."""
+    """Return what a search printed: every sentence with its scores; None if it failed."""
     if ended.code:
         return None
     hits = json.loads(ended.out)["hits"]
@@ -79,7 +79,7 @@ def answer(ended: Ended) -> Hits | None:
 
 
 def same(a: Hits | None, b: Hits | None) -> bool:
-    """Whether two searches gave the same; vectors depend a little on what was in a batch together."""
+    """Return whether two searches agree; vectors depend slightly on the other texts of a batch."""
     if a is None or b is None or a.keys() != b.keys():
         return False
     pairs = [(x, y) for key in a for x, y in zip(a[key], b[key], strict=True)]
@@ -87,7 +87,7 @@ def same(a: Hits | None, b: Hits | None) -> bool:
 
 
 def verdict(ended: Ended, right: bool, file: Path) -> str:
-    """How a command took the damage of a file."""
+    """Return how a command handled the damage of a file."""
     if ended.failure:
         return f"bad: {ended.failure[:160]}"
     lines = ended.err.strip().splitlines()
@@ -100,7 +100,7 @@ def verdict(ended: Ended, right: bool, file: Path) -> str:
 
 
 class Damages:
-    """An index and a cache that can be damaged and restored, and the commands that meet them."""
+    """An index and a cache that can be damaged and restored, and the commands that use them."""
 
     def __init__(self, work: Path) -> None:
         shutil.rmtree(work, ignore_errors=True)
@@ -133,7 +133,7 @@ class Damages:
         self.write("octopus.md", TEXTS["octopus.md"] + "\n## Eyes\n\nIt sees polarised light.\n", 500)
 
     def restore(self) -> None:
-        """Index, cache and documents as they were."""
+        """Restore index, cache and documents."""
         for folder, copy in ((self.index, "index copy"), (self.cache, "cache copy")):
             shutil.rmtree(folder, ignore_errors=True)
             shutil.copytree(self.work / copy, folder)
@@ -175,7 +175,7 @@ STEPS = ("search", "check", "index", "search after it", "index of a change", "se
 
 
 def classify(row: dict[str, str]) -> str:
-    """One word for a case."""
+    """Return one word for a case."""
     if any(row[step].startswith("bad") for step in STEPS):
         return "bad"
     if row["search after that"] != "right" or row["index of a change"] != "right":
@@ -186,7 +186,7 @@ def classify(row: dict[str, str]) -> str:
 
 
 def meet_all(damages: Damages, files: list[Path], kinds: Sequence[str], what: str) -> dict[str, Any]:
-    """Every file damaged in every way: a table, and its counts."""
+    """Damage every file in every way; return a table and its counts."""
     rows: list[dict[str, str]] = []
     for file in files:
         damages.restore()
@@ -210,7 +210,7 @@ def meet_all(damages: Damages, files: list[Path], kinds: Sequence[str], what: st
 
 
 def meet_at_random(damages: Damages, seconds: float, seed: int) -> bool:
-    """Any file damaged anywhere, until the time is over; prints what is bad. Whether nothing is."""
+    """Damage random files until the time is over and print what is bad; return whether nothing is."""
     files = sorted(file for folder in (damages.index, damages.cache) for file in folder.rglob("*") if file.is_file())
     counts: Counter[str] = Counter()
     end = time.monotonic() + seconds

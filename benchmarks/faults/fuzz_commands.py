@@ -1,9 +1,9 @@
-"""Odd command lines of every command: an exit code and a reason in one line, no traceback, no hang, nothing half written.
+"""Runs odd command lines: each must end with an exit code and a one-line reason, no traceback, hang or half-written file.
 
 Run:  python benchmarks/faults/fuzz_commands.py --seconds 60
 
-Every option of every command is given values that fit and values that do not. The models are small random ones, and files
-lie in a temporary folder. What fails is printed with its seed, which makes it again.
+Every option of every command gets valid and invalid values. The models are small random ones, and the files are in a
+temporary folder. Failures are printed with the seed that reproduces them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from support.fuzzing import Trial, fuzz
 from tiny_models import make_generator, make_head, make_model
 
 PATIENCE = 60.0
-"""Seconds after which a command hangs."""
+"""Seconds after which a command counts as hanging."""
 QUESTION = "how many hearts has an octopus"
 ODD = (
     "", " ", "-", "--", "-1", "0", "1e999", "nan", "9" * 30, "٣", "none", "x" * 300, "x" * 5000, "\udcff", "é\u0301", "a\nb",
@@ -39,15 +39,15 @@ ODD = (
 )  # fmt: skip
 
 SERVERS = {("serve",), ("mcp",)}
-"""Commands that go on until they are stopped, which a fork of a process with models cannot run; tests/server fuzzes them."""
+"""Commands that run until stopped, which a fork of a process with models cannot run; tests/server fuzzes them."""
 
 Words = tuple[str, ...]
 Commands = dict[Words, dict[str, bool]]
-"""The options of each command, and whether each is a flag; arguments have the name of what stands for them."""
+"""The options of each command, and whether each is a flag; arguments are listed under their placeholders."""
 
 
 def commands() -> Commands:
-    """The program's commands."""
+    """Return the program's commands."""
 
     def walk(part: Any, words: Words) -> Iterator[tuple[Words, dict[str, bool]]]:
         for name, child in getattr(part, "commands", {}).items():
@@ -60,8 +60,8 @@ def commands() -> Commands:
 
     found = {words: options for words, options in walk(typer.main.get_command(app), ()) if words not in SERVERS}
     for options in found.values():
-        options.pop("--pypi", None)  # it would ask an index of packages
-        options.pop("--watch", None)  # it goes on, too
+        options.pop("--pypi", None)  # it would query a package index
+        options.pop("--watch", None)  # it runs until stopped, too
     return found
 
 
@@ -111,7 +111,7 @@ FITTING = {
     "--kept": ["0.1"],
     "--null": ["1"],
 }
-"""Values that can fit an option; files of ``write_files``."""
+"""Values that can be valid for an option; files of ``write_files``."""
 NEEDED = ("--index", "--data", "--out", "--recipe", "--model", "--predictions", "--gold", "--questions")
 WARM = (
     "ask heart --index kb --reader models/reader --reranker models/classifier",
@@ -119,7 +119,7 @@ WARM = (
     "generate --index kb --generator models/generator --round-trip 0 --out out/made.jsonl",
     "train reader --recipe reader.toml --out out/reader",
 )
-"""Commands that are run once, so that what they import need not be imported by each of the others."""
+"""Commands that are run once, so that the others need not import the same modules."""
 RECIPES = {
     "reader": 'backbone="models/encoder"\ndata=[{file="stories.json"}]\noverlap=8',
     "classifier": 'backbone="models/reader"\ndata=["pairs.jsonl"]',
@@ -130,7 +130,7 @@ RECIPES = {
 
 
 def command_line(rng: random.Random, known: Commands) -> list[str]:
-    """A command, most of the options that it needs, and some others."""
+    """Return a command line: a command, most of the options that it needs, and some others."""
     words = rng.choice(list(known))
     line = [*words]
     for name, is_flag in known[words].items():
@@ -145,7 +145,7 @@ def command_line(rng: random.Random, known: Commands) -> list[str]:
 
 
 def write_files() -> None:
-    """Files in the working folder."""
+    """Write files in the working folder."""
     for folder in ("docs", "models", "empty", "out", "beir"):
         Path(folder).mkdir()
     make_model(Path("models/encoder"))
@@ -183,7 +183,7 @@ def write_files() -> None:
 
 
 def _article(number: int) -> dict[str, object]:
-    """A SQuAD article."""
+    """Return a SQuAD article."""
     text, answer = f"fox {number} jumps over dog {number}. then it sleeps in house {number}.", f"house {number}"
     gold = {"text": answer, "answer_start": text.index(answer)}
     question = {"id": str(number), "question": f"where sleeps fox {number}", "answers": [gold]}
@@ -208,7 +208,7 @@ class Program:
         command("search", QUESTION, "--index", "kb", "--json")
 
     def trial(self, rng: random.Random, counts: Counter[str]) -> tuple[str, str]:
-        """Run a drawn command line: what is wrong with how it ended, or with what it left."""
+        """Run a random command line; return it and what is wrong with its end or with what it left."""
         line = command_line(rng, self.known)
         ended = run(lambda: command(*line), PATIENCE)
         counts[f"exit code {ended.code}"] += 1
@@ -239,7 +239,7 @@ def _remove(path: Path) -> None:
 
 
 def _fault(ended: Ended, as_json: bool) -> str:
-    """What is wrong with how a command ended."""
+    """Return what is wrong with how a command ended."""
     if ended.failure or ended.code not in (0, 1, 2):
         return f"it ended with {ended.code}: {ended.failure or ended.err[-500:]}"
     lines = ended.err.strip().splitlines()

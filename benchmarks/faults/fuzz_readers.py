@@ -1,9 +1,9 @@
-"""Damaged files for every reader: nothing but DocumentError may escape, nothing may hang or fill the memory.
+"""Feeds damaged files to every reader: only DocumentError may escape, and nothing may hang or fill the memory.
 
 Run:  python benchmarks/faults/fuzz_readers.py --seconds 600 --seeds /usr/share/doc
 
-Seeds are small files made here, and those of --seeds that are not too large. What is found is kept under --work, to be read
-again with: python -c "from oreqa.corpus.readers import *; print(list(read_documents(Path('FILE'))))"
+Seeds are small files made here, and those of --seeds that are not too large. Failing files are kept under --work;
+reread one with: python -c "from oreqa.corpus.readers import *; print(list(read_documents(Path('FILE'))))"
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ PACKED = {
     "ods": "content.xml",
     **markup_seeds.PACKED,
 }
-"""Formats that are archives, with the part that holds the text."""
+"""Formats that are archives, with the part that contains the text."""
 LARGEST_SEED = 200_000
 PATIENCE, SLACK = 5, 30
-"""A file hangs when it takes ``SLACK`` seconds more than its limit on the clock: ``PATIENCE`` times its processor time."""
+"""A file hangs if it takes ``SLACK`` seconds more than its wall-clock limit: ``PATIENCE`` times its CPU time."""
 MOST_MEMORY = 2 << 30
 TOKENS: dict[str, tuple[bytes, ...]] = {
     "text": (b"\n", b"\r", b"\0", b"\xff\xfe", b"\xef\xbb\xbf", b"\xed\xa0\x80", "\u200b\u0301\u2028".encode(), b"\x1b]52;",
@@ -100,7 +100,7 @@ TOKENS: dict[str, tuple[bytes, ...]] = {
 
 
 def seeds(kind: str, folder: Path | None, rng: random.Random) -> list[bytes]:
-    """Whole files to damage."""
+    """Return whole files to damage."""
     made = [_SEEDS[kind](rng) for _ in range(9)]
     if folder is None:
         return made
@@ -248,7 +248,7 @@ _SEEDS: dict[str, Callable[[random.Random], bytes]] = {
 
 
 def damage(data: bytes, kind: str, others: list[bytes], rng: random.Random) -> bytes:
-    """A damaged copy; packed formats are mostly damaged inside, where their own checks do not notice."""
+    """Return a damaged copy; packed formats are mostly damaged inside, where their own checks do not notice."""
     if kind == "jsonl.gz" and rng.random() < 0.5:
         return gzip.compress(_damage(gzip.decompress(data), "jsonl", others, rng))
     if kind in PACKED and rng.random() < 0.8:
@@ -302,12 +302,12 @@ def _damage(data: bytes, kind: str, others: list[bytes], rng: random.Random) -> 
 
 
 def count(texts: list[str]) -> list[int]:
-    """Tokens, roughly: it is not the tokenizer that is tried here."""
+    """Count tokens roughly: the tokenizer is not under test here."""
     return [(len(text) + 3) // 4 for text in texts]
 
 
 def read(file: Path) -> int:
-    """What an index run does with a file, short of the model. The number of its documents."""
+    """Do what an index run does with a file, without the model; return the number of its documents."""
     documents = 0
     for document in read_documents(file):
         documents += 1
@@ -321,7 +321,7 @@ def read(file: Path) -> int:
 
 
 def fuzz(kind: str, seconds: float, seed: int, folder: Path | None, work: Path) -> dict[str, object]:
-    """Damage and read until the time is over. Prints what it has so far now and then, as the parent may end it."""
+    """Damage and read files until the time is over; print interim results, as the parent may end the process."""
     rng = random.Random(f"{kind} {seed}")
     wholes = seeds(kind, folder, rng)
     counts: Counter[str] = Counter()
@@ -367,7 +367,7 @@ def fuzz(kind: str, seconds: float, seed: int, folder: Path | None, work: Path) 
 
 
 def supervise(kind: str, options: argparse.Namespace) -> dict[str, object]:
-    """One reader's fuzzing in processes of its own, started again when one hangs or dies."""
+    """Fuzz one reader in separate processes, restarted when one hangs or dies."""
     work = options.work / kind
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
@@ -399,7 +399,7 @@ def supervise(kind: str, options: argparse.Namespace) -> dict[str, object]:
             totals["hang"] += 1
         else:
             if child.returncode:
-                totals["escape"] += 1  # it died, and what it had counted with it
+                totals["escape"] += 1  # it died, and its counts are lost
             else:
                 figures = json.loads(printed)
                 slowest, peak = max(slowest, figures.pop("slowest_seconds")), max(peak, figures.pop("peak"))

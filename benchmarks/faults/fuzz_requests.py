@@ -1,9 +1,9 @@
-"""Odd requests to the Python functions: nothing but OreqaError may escape, in one line, and results keep their promises.
+"""Calls the Python functions with odd arguments: only OreqaError may escape, on one line, and results must be valid.
 
 Run:  python benchmarks/faults/fuzz_requests.py --seconds 60
 
-It searches an index of some of demo/library, asks it, adds documents to another one, calls the models, and opens, indexes
-and loads what has odd paths. What escapes is printed with its seed, which makes it again.
+The script searches an index of part of demo/library, asks it, adds documents to another one, calls the models, and
+opens, indexes and loads odd paths. What escapes is printed with the seed that reproduces it.
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ def odd_text(rng: random.Random) -> str:
 
 
 def odd_number(rng: random.Random) -> Any:
-    """A number of results mostly, or what is none."""
+    """Return a number of results, or sometimes something else."""
     return rng.choice((1, 3, 10, rng.choice(NUMBERS)))
 
 
 def odd(rng: random.Random) -> Any:
-    """A text mostly, or what is none."""
+    """Return a text, or sometimes something else."""
     others: tuple[Any, ...] = ([odd_text(rng), odd_text(rng)], [], None, 3, b"x", {"a": 1})
     return odd_text(rng) if rng.random() < 0.8 else rng.choice(others)
 
 
 def odd_path(rng: random.Random, folder: Path) -> Any:
-    """A path in a folder mostly, or a text that is none, or what is no path."""
+    """Return a path in a folder, or sometimes an invalid path or something else."""
     text = odd_text(rng)
     return rng.choice((folder / text, f"{folder}/{text}", f"no such folder/{text}", folder / "a\0b", "a\0b", odd(rng)))
 
@@ -69,7 +69,7 @@ def odd_where(rng: random.Random) -> Any:
 
 
 def odd_field(rng: random.Random, depth: int = 3) -> Any:
-    """A value for a document's field."""
+    """Return a value for a document's field."""
     if depth and rng.random() < 0.2:
         return rng.choice(([odd_field(rng, depth - 1)], {odd_text(rng): odd_field(rng, depth - 1)}))
     return rng.choice((odd_text(rng), rng.choice(NUMBERS), 10**5000, b"x"))
@@ -95,7 +95,7 @@ def check_hits(rankings: Any, question: Any, k: int, where: Any) -> None:
 
 
 def requests(folder: Path) -> list[Request]:
-    """What is called with odd arguments; the index is made in the ``folder``."""
+    """Return what is called with odd arguments; the index is made in the ``folder``."""
     index_files(folder / "kb", sorted(LIBRARY.iterdir())[:8])
     index, reader, classifier = Index.open(folder / "kb"), Reader("minilm-reader"), CrossEncoder("minilm-classifier")
     answerer, encoder = Answerer(index, reader), Encoder("all-minilm-l6-v2")

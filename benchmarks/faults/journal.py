@@ -1,9 +1,9 @@
-"""One byte of a killed run's journal flipped: each of the first hundred, and others that are drawn.
+"""Flips one byte of a killed run's journal: each of the first hundred bytes, and others drawn at random.
 
 Run:  python benchmarks/faults/journal.py --work runs/journal
 
-After each flip `oreqa index` runs again. It must exit 0, leave no journal and nothing that `oreqa check` finds, and the next
-run must encode nothing.
+After each flip `oreqa index` runs again. It must exit 0 and leave no journal and nothing that `oreqa check` reports, and
+the next run must encode nothing.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def killed(*_: object) -> None:
 
 
 def outcome(index: Path, docs: Path) -> str:
-    """What an index run makes of a damaged journal."""
+    """Return the outcome of an index run with a damaged journal."""
     try:
         encoded = index_files(index, docs).encoded
         stays = check_index(index)
@@ -50,7 +50,7 @@ def outcome(index: Path, docs: Path) -> str:
         answers = [len(hits) for hits in Index.open(index).search(WORDS, 1_000)]
     except OreqaError as error:
         return f"bad: stopped: {error}"
-    except Exception as error:  # any kind is what this looks for
+    except Exception as error:  # any kind of error is looked for
         return f"bad: {type(error).__name__}: {error}"
     if stays or again or min(answers) < DOCUMENTS or (index / JOURNAL).exists():
         return f"bad: stays: {stays or again or answers}"

@@ -1,16 +1,18 @@
-"""Indexing runs that are killed at each of their writes, and at random moments.
+"""Kills indexing runs at each of their writes, and at random moments.
 
 Run:  python benchmarks/faults/kill.py --data ../shared/data --work runs/kill
 
-At each write: a small update, an update with --prune, a first run, a removal and merges die (kill -9) before every write
-and, where a file is written, with half of it there. Right after, a search must give the old state or the new one. Then each
-goes on in four ways: the same command again; the files put back as they were; the removed folder come back and new files
-deleted; another path indexed and then the same command. Removals and merges go on in the first way and the last, and of what
-was removed no file may hold anything in the end. What is reached must be what the same commands reach without the crash.
+At each write: a small update, an update with --prune, a first run, a removal and merges are killed (kill -9) before
+every write and, where a file is written, halfway through it. A search right after must return the old state or the new one.
+Then each continues in four ways: the same command again; the files restored; the removed folder restored and new files
+deleted; another path indexed and then the same command. Removals and merges continue in the first way and the last, and in
+the end no file may contain anything of what was removed. The final state must equal that of the same commands without a
+crash.
 
-Those of ``--updates`` are crashed, and the rest of what was measured stays: each names the commit of its code.
+With ``--updates``, only these are crashed, and the other results are kept; each result names the commit of its code.
 
-At random: fifty kills while documents are added, changed and removed. In the end the index must equal one built in one go.
+At random: fifty kills while documents are added, changed and removed. In the end the index must equal one built in
+one go.
 """
 
 from __future__ import annotations
@@ -50,21 +52,21 @@ UPDATES: dict[str, Callable[[Library], Crashes]] = {
 
 PROCESSES = 4
 
-# Small batches make many moments at which something is half done.
+# Small batches give many moments at which something is half done.
 RUN = "from oreqa.index import writer; writer.BATCH_PASSAGES = 24; from oreqa.cli import main; main()"
 
 
 def crash_everywhere(work: Path, name: str) -> list[Crash]:
     """Crash one update at each of its writes."""
     os.environ["OREQA_CACHE"] = str(work / "cache")
-    if name.endswith("sharing"):  # so few documents are written whole else
+    if name.endswith("sharing"):  # so few documents are written whole otherwise
         vars(drafts)["_SHARE"] = 0
     crashes = UPDATES[name](Library(work / name.replace(" ", "")))
     return [crashes.crash(point) for point in crashes.points]
 
 
 def summary(crashes: list[Crash]) -> dict[str, object]:
-    """Counts of crashes, the states right after them, and the differences by way with examples."""
+    """Return counts of crashes, the states right after them, and the differences by way with examples."""
     return {
         "crash points": len(crashes),
         "searches right after, by what they gave": dict(Counter(crash.after for crash in crashes)),
@@ -78,7 +80,7 @@ def summary(crashes: list[Crash]) -> dict[str, object]:
 
 
 def crash_points(work: Path, updates: Sequence[str]) -> dict[str, object]:
-    """Updates crashed at each of their writes, side by side."""
+    """Crash updates at each of their writes, in parallel."""
     pool = ProcessPoolExecutor(PROCESSES, multiprocessing.get_context("spawn"))
     with pool:
         runs = dict(zip(updates, pool.map(crash_everywhere, [work] * len(updates), updates), strict=True))
@@ -107,7 +109,7 @@ def random_kills(data: Path, work: Path, kills: int, documents: int) -> dict[str
             process_.wait()
             killed += 1
         else:
-            # It finished: change the documents so that there is something to interrupt again.
+            # It finished: change the documents, so that there is another update to interrupt.
             assert process_.returncode == 0
             some = sorted(texts.rglob("*.txt"))
             for file in rng.sample(some, 40):

@@ -1,9 +1,9 @@
-"""An index of many small files: whole processes, their time and memory.
+"""An index of many small files: time and memory of whole processes.
 
 Run:  python benchmarks/faults/many_files.py --files 10000 100000 --work runs/files
 
-Each file holds two short sentences. The encoder is a tiny one with random weights, so that what grows with the number of
-files shows.
+Each file contains two short sentences. The encoder is a tiny one with random weights, so that the cost per file
+dominates.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ WORDS = ["octopus", "hearts", "blood", "tent", "bees", "dance", "three", "has", 
 
 
 def write_files(folder: Path, count: int) -> None:
-    """Files that are an hour old, 500 a folder."""
+    """Write files that are an hour old, 500 per folder."""
     draw, then = random.Random(0), time.time() - 3600
     for number in range(count):
         file = folder / str(number // 500) / f"{number}.txt"
@@ -34,7 +34,7 @@ def write_files(folder: Path, count: int) -> None:
 
 
 def measure(work: Path, count: int) -> dict[str, list[float]]:
-    """Seconds and megabytes of each command."""
+    """Return the seconds and megabytes of each command."""
     docs, index, model = work / "docs", work / "kb", work / "model"
     shutil.rmtree(work, ignore_errors=True)
     write_files(docs, count)

@@ -1,11 +1,11 @@
-"""A thousand searches while the index is refreshed every half second.
+"""Runs a thousand searches while the index is refreshed every half second.
 
 Run:  python benchmarks/faults/refresh.py --work runs/refresh
 
-Each refresh raises the version that stands in every document, adds a word that no document held before, and adds or
-removes a document. No search may fail, and all that one search finds must be of one version. Most searches are processes
-of their own: `oreqa search` as it is; the same where each file of index and model takes up to 0.05 s to open; one that waits
-between opening the index and searching. Two threads share one index that stays open all the while.
+Each refresh raises the version number in every document, adds a word that no document contained before, and adds or
+removes a document. No search may fail, and all results of one search must be of one version. Most searches are separate
+processes: plain `oreqa search`; the same where each file of index and model takes up to 0.05 s to open; one that waits
+between opening the index and searching. Two threads share one index that stays open throughout.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ QUESTION = "which version is it"
 
 
 def write_version(docs: Path, version: int) -> None:
-    """Every document at a version; odd versions have a document more."""
+    """Write every document at a version; odd versions have one more document."""
     for number in range(DOCUMENTS):
         text = f"# Document {number}\n\nThis is version {version}.\n\n## Words\n\nA new word is word{version}x.\n"
         (docs / f"{number}.md").write_text(text)
@@ -50,7 +50,7 @@ def write_version(docs: Path, version: int) -> None:
 
 
 def refresh(docs: Path, index: Path, stop: Path) -> dict[str, float]:
-    """Refresh the index until a file tells to stop."""
+    """Refresh the index until a file signals to stop."""
     version, longest = 1, 0.0
     while not stop.exists():
         begun = time.monotonic()
@@ -67,7 +67,7 @@ def refresh(docs: Path, index: Path, stop: Path) -> dict[str, float]:
 
 
 def fault(texts: list[str]) -> str:
-    """What is wrong with the passages of one search that should find every document; an empty string if nothing is."""
+    """Return what is wrong with the passages of a search that should find every document; an empty string if nothing is."""
     versions = {word.strip(".") for text in texts for word in text.split() if word.strip(".").isdigit()}
     versions |= {word[4:].rstrip("x.") for text in texts for word in text.split() if word.startswith("word") and "x" in word}
     if len(versions) != 1:
@@ -77,7 +77,7 @@ def fault(texts: list[str]) -> str:
 
 
 def slow_disk(work: Path, rng: random.Random) -> None:
-    """Let every file of the index and the model take a while to open in this process."""
+    """Delay the opening of every file of the index and the model in this process."""
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
         if event in ("open", "sqlite3.connect", "os.listdir", "os.scandir") and str(work) in str(arguments[0]):
@@ -99,7 +99,7 @@ def open_wait_search(index: Path, seed: int) -> list[str]:
 
 
 def long_lived(index: Path, stop: Path) -> dict[str, Any]:
-    """Two threads that share one index."""
+    """Search with two threads that share one index."""
     reader, faults, counts = Index.open(index), list[str](), [0, 0]
 
     def loop(thread: int) -> None:
@@ -121,7 +121,7 @@ def long_lived(index: Path, stop: Path) -> dict[str, Any]:
 
 
 def finish(kind: str, child: Child) -> str:
-    """The fault of a search that was started; an empty string if there is none."""
+    """Return the fault of a search that was started; an empty string if there is none."""
     ended = child.wait()
     if ended.code:
         return ended.failure or ended.err.strip().splitlines()[-1]

@@ -1,10 +1,10 @@
-"""Indexing runs on disks that are too small: of every size by steps, up to what each run needs.
+"""Indexes on disks that are too small: in steps, of every size up to what each run needs.
 
 Run:  unshare --user --map-root-user --mount python benchmarks/faults/small_disks.py --work runs/disks
 
-The disk is a tmpfs. A first run and an update, with exact vectors and with a FAISS index, end with an error of one line or
-succeed. An error must leave no draft and, of an update, the index as it was; the same command with enough room must give
-what it gives without a failure.
+The disk is a tmpfs. A first run and an update, with exact vectors and with a FAISS index, must succeed or end with a
+one-line error. An error must leave no draft and, for an update, the index unchanged; the same command with enough room must
+give the result of a run without failure.
 """
 
 from __future__ import annotations

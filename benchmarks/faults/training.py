@@ -1,11 +1,11 @@
-"""Training, mining, generation, fitting and adaptation: killed at random moments, and on disks that are too small.
+"""Kills training, mining, generation, fitting and adaptation at random moments, and runs them on disks that are too small.
 
 Run:  unshare --user --map-root-user --mount python benchmarks/faults/training.py --work runs/training
 
-Each command first runs whole, with small random models. Then it is killed (kill -9) after a random share of the time that it
-took, up to three times, and run again to its end. On a disk (a tmpfs) of a random size, up to what it needs, it must
-end with an error of one line or succeed, leave no temporary file, and is run again with enough room. Whatever happened, what
-it writes must in the end be what a run left alone writes, but for the seconds it names.
+Each command first runs whole, with small random models. Then it is killed (kill -9) up to three times, after a random
+share of its running time, and run to its end. On a disk (a tmpfs) of a random size, up to what it needs, it must succeed or
+end with a one-line error, leave no temporary file, and is run again with enough room. In each case its final output must
+equal that of an undisturbed run, except for the seconds in it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ PAGE = 4096
 
 
 class Trials:
-    """A command, what a run left alone writes, and how many trials ended how."""
+    """A command, the output of an undisturbed run, and how many trials ended how."""
 
     def __init__(self, job: Job, work: Path) -> None:
         self.job, self.work = job, work
@@ -55,7 +55,7 @@ class Trials:
         self.problems: list[str] = []
 
     def equal(self, folder: Path, ended: Ended, what: str) -> bool:
-        """Whether the last run ended well and wrote what it must."""
+        """Return whether the last run ended well and wrote what it must."""
         if ended.code:
             self.problems.append(f"{what}: {ended.code} {ended.err.strip()[-300:]}")
         elif different := {name for name, _ in self.expected ^ self.job.written(folder)}:
@@ -65,7 +65,7 @@ class Trials:
         return False
 
     def kills(self, count: int, rng: random.Random) -> dict[str, int]:
-        """Runs killed at random moments, then run to the end."""
+        """Kill runs at random moments, then run them to the end."""
         counts: Counter[str] = Counter(runs=0, kills=0, equal=0)
         while counts["runs"] < count:
             folder, killed = self.work / f"killed {counts['runs']}", []
@@ -86,7 +86,7 @@ class Trials:
         return counts
 
     def disks(self, count: int, rng: random.Random) -> dict[str, int]:
-        """Runs on disks of random sizes, then with room."""
+        """Run on disks of random sizes, then with enough room."""
         counts: Counter[str] = Counter(disks=0, errors=0, equal=0)
         disk = SmallDisk(self.work / "disk")
         folder = disk.folder / "run"
@@ -96,7 +96,7 @@ class Trials:
             with disk.mounted(size):
                 try:
                     self.job.prepare(folder)
-                except OSError:  # it has no room to begin
+                except OSError:  # no room to begin
                     continue
                 ended = self.job.finish(folder)
                 counts["disks"] += 1
@@ -110,7 +110,7 @@ class Trials:
         return counts
 
     def _need(self, disk: SmallDisk) -> tuple[int, int]:
-        """Bytes on the disk before a run, and at most while it runs."""
+        """Return the bytes on the disk before a run, and the peak during it."""
         folder = disk.folder / "run"
         with disk.mounted(ROOM):
             self.job.prepare(folder)
@@ -124,11 +124,11 @@ class Trials:
 
 
 def _wrong(ended: Ended, folder: Path) -> list[str]:
-    """What is wrong with the end of a run on a small disk, and with what it left."""
+    """Return what is wrong with the end of a run on a small disk, and with what it left."""
     wrong = [ended.failure] if ended.failure else []
     if ended.code and [line[:7] for line in ended.err.splitlines()][-1:] != [
         "error: "
-    ]:  # adapt says before how long it takes
+    ]:  # adapt first says how long it takes
         wrong.append(f"no single line: {ended.err[-300:]}")
     return wrong + [str(path) for path in folder.rglob(".*") if re.fullmatch(r"\..*\.\d+", path.name)]
 
@@ -150,7 +150,7 @@ def main() -> None:
         "HF_HUB_OFFLINE": "1",
         "OREQA_CACHE": str(work / "cache"),
     }
-    # The tiny models read letters: what they are asked about is short, and their work is saved often.
+    # The tiny models read letters: short passages are asked about, and work is saved often.
     candidates.MIN_WORDS, candidates.is_prose, adapt.FEWEST_QUESTIONS = 5, bool, 1  # type: ignore[assignment, attr-defined]
     silver.SCORED_TOGETHER = 4
     jobs, result = prepare_jobs(work), {}

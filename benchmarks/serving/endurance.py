@@ -1,10 +1,10 @@
-"""Many requests, good and bad: which statuses come back, and how the server's memory grows.
+"""Sends many requests, valid and invalid: which statuses come back, and how does the server's memory grow?
 
 Run:  python benchmarks/serving/endurance.py --data ../shared/data --work runs/serving
 
-One request in ten asks a question; the others read documents, are refused, or are not as they must be. Memory is compared
-between a fifth of the requests and all of them. Wrong is an error of the server that is not a 503 that says when to come
-back, and a status that the kind of request must not have.
+One request in ten asks a question; the others read documents, are refused or are invalid. Memory is compared between
+a fifth of the requests and all of them. A server error is wrong unless it is a 503 that says when to retry; so is any status
+that the kind of request must not have.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from support.served import Client, by_clients, paragraph_index, server_of
 
 CLIENTS, PARTS = 16, 5
 CLOSED = 0
-"""In the place of a status: the server closed the connection."""
+"""Instead of a status: the server closed the connection."""
 
 Request = tuple[str, str, Any, dict[str, str], frozenset[int]]
-"""Method, address, body, headers, and the statuses that are right."""
+"""Method, address, body, headers, and the valid statuses."""
 
 
 def main() -> None:
@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def by_clients_of(port: int, requests: list[Request]) -> list[tuple[Request, int]]:
-    """Each request with its status."""
+    """Return each request with its status."""
 
     def send(client: Client, request: Request) -> int:
         method, path, body, headers, _ = request
@@ -72,7 +72,7 @@ def by_clients_of(port: int, requests: list[Request]) -> list[tuple[Request, int
 
 
 def drawn(questions: list[str], ids: list[str], rng: random.Random) -> Request:
-    """A request drawn by chance: one in ten asks."""
+    """Return a random request: one in ten asks."""
     if rng.random() < 0.1:
         return "POST", "/v1/ask", {"question": rng.choice(questions), "k": rng.choice((1, 3))}, {}, frozenset({200})
     document = f"/v1/documents/{rng.choice(ids)}"

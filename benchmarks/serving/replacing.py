@@ -1,9 +1,10 @@
-"""An index that is replaced while clients ask: does a request fail, or a reply mix two states?
+"""Replaces an index while clients ask: does a request fail, or does a reply mix two states?
 
 Run:  python benchmarks/serving/replacing.py --work runs/serving
 
-Every document names its edition. All of them are written anew and indexed by `oreqa index`, again and again, while clients
-ask. A reply is mixed if its answers and nearest passages name different editions, or if one state of the index gave two.
+Every document names its edition. All documents are rewritten and indexed by `oreqa index`, again and again, while
+clients ask. A reply is mixed if its answers and nearest passages name different editions, or another edition than an earlier
+reply from the same state of the index.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def main() -> None:
 
 
 def publish(folder: Path, index: Path, edition: int) -> None:
-    """Write all documents anew, and index them."""
+    """Rewrite all documents and index them."""
     for number, name in enumerate(NAMES):
         text = f"The {name} house has {number + edition} rooms, says edition {edition} of the list.\n"
         (folder / f"{name}.txt").write_text(text)
@@ -66,7 +67,7 @@ def publish(folder: Path, index: Path, edition: int) -> None:
 
 
 def ask(port: int, number: int, counts: Counter[str], editions: dict[int, str], ended: threading.Event) -> None:
-    """Ask one question after the other until it is ``ended``."""
+    """Ask one question after another until ``ended`` is set."""
     client = Client(port)
     while not ended.is_set():
         name = NAMES[number % len(NAMES)]
@@ -84,7 +85,7 @@ def ask(port: int, number: int, counts: Counter[str], editions: dict[int, str], 
 
 
 def editions_of(reply: Mapping[str, Any]) -> set[str]:
-    """The editions that the passages of a reply name."""
+    """Return the editions that the passages of a reply name."""
     rows = [*reply["answers"], *reply.get("nearest", ()), *filter(None, [reply.get("guess")])]
     return {match[1] for row in rows for match in re.finditer(r"edition (\d+)", row["passage"]["text"])}
 

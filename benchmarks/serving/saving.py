@@ -1,9 +1,9 @@
-"""How long it takes until a saved file can be found, while the server follows its folder.
+"""How long does it take until a saved file can be found, while the server follows its folder?
 
 Run:  python benchmarks/serving/saving.py --data ../shared/data --work runs/serving
 
-The folder holds SQuAD dev's paragraphs, each a file. A file with a word of its own is written, again and again, and the
-word is searched for until it comes. Figures are seconds on the clock, which the load of the machine lengthens.
+The folder contains SQuAD dev's paragraphs, one per file. Again and again, a file with a unique word is written, and
+the word is searched for until it is found. Figures are wall-clock seconds, which other load on the machine lengthens.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def watched_status(client: Client) -> dict[str, object]:
-    """The collection's status as soon as its folder is watched and nothing is updated."""
+    """Return the collection's status once its folder is watched and no update is running."""
     while True:
         (row,) = json.loads(client.request("GET", "/v1/status")[1])["collections"]
         if row["watch"]["state"] == "watching" and row["watch"]["updated"] is not None:
@@ -54,7 +54,7 @@ def watched_status(client: Client) -> dict[str, object]:
 
 
 def seconds_until_answerable(client: Client, file: Path, name: str) -> float:
-    """Save a file, and search for the word that only it holds. The file is removed; its document stays."""
+    """Save a file and search for a word that only it contains. The file is removed; its document stays."""
     begun = time.monotonic()
     file.write_text(f"The village of {name} was built beside the river in {time.time_ns()}.\n")
     try:

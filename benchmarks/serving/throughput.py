@@ -1,12 +1,12 @@
-"""What a question over HTTP takes of the processor, for 1, 8 and 32 clients, against a loop of ``Answerer.ask``.
+"""CPU time of a question over HTTP, for 1, 8 and 32 clients, compared with a loop of ``Answerer.ask``.
 
 Run:  python benchmarks/serving/throughput.py --data ../shared/data --work runs/serving
 
-Questions of SQuAD dev, drawn by chance, are asked of an index of its paragraphs. The loop asks one after the other in a
-process of its own, before and after the server, and then takes 16 together, as the server may. Figures are the
-processor's time a question of the loop and of the whole server, seconds from request to answer, and questions a second.
-A question that waited too long (503) is asked again, and its seconds go on. The load of the machine is that of the last
-minute. Each question is asked six times: 64 of them take ten minutes on two cores without fast eight-bit arithmetic.
+Random questions of SQuAD dev are asked of an index of its paragraphs. The loop asks one after another in a separate
+process, before and after the server, and then 16 together, as the server may. Figures are the CPU time per question of the
+loop and of the whole server, seconds from request to answer, and questions per second. A question that waited too long (503)
+is asked again, and its seconds continue. The machine's load is that of the last minute. Each question is asked six times: 64
+of them take ten minutes on two cores without fast eight-bit arithmetic.
 """
 
 from __future__ import annotations
@@ -78,14 +78,14 @@ def main() -> None:
 
 
 def loop_seconds(index: Path, questions: list[str], together: int) -> float:
-    """The processor's seconds of a loop of ``ask`` with so many questions at once, without its start."""
+    """Return the CPU seconds of a loop of ``ask`` with ``together`` questions at once, without its start."""
     command = [sys.executable, "-c", _LOOP, str(index), str(WARM), str(together)]
     done = subprocess.run(command, input=json.dumps(questions), capture_output=True, text=True, check=True)
     return float(done.stdout.split()[-1])
 
 
 def measured(server: Server, questions: list[str], clients: int) -> dict[str, float]:
-    """The server's figures for so many clients at once."""
+    """Return the server's figures for ``clients`` clients at once."""
 
     refused = Counter[int]()
 

@@ -1,12 +1,12 @@
-"""How fast a model of 110 million parameters runs, against sentence-transformers and transformers, taking turns.
+"""How fast does a model of 110 million parameters run, compared in turn with sentence-transformers and transformers?
 
 Run:  python benchmarks/speed/base_size.py --data ../shared/data --other PYTHON
 
-Encodes SQuAD's paragraphs, reads five passages a question and scores 20 sentences a question, each with all-mpnet-base-v2;
-the heads of reader and cross-encoder are random, which costs the same. Each side runs in a process of its own, which also
-gives its peak memory; at equal precision, and with the rival's default, float32. --other is a Python whose transformers is
-before 5.3 and still has the question-answering pipeline; without it, its row is left out. Figures go to
-results/models/speed.json.
+The jobs are to encode SQuAD's paragraphs, to read five passages per question and to score 20 sentences per question,
+each with all-mpnet-base-v2; the heads of reader and cross-encoder are random, which costs the same. Each side runs in a
+separate process, which also gives its peak memory: at equal precision, and with the rival's default, float32. --other is a
+Python whose transformers is older than 5.3 and still has the question-answering pipeline; without it, its row is left out.
+Figures are written to results/models/speed.json.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ CLASSES = {"read": "MPNetForQuestionAnswering", "rerank": "MPNetForSequenceClass
 
 
 def save_heads(folder: Path) -> dict[str, str]:
-    """The model of each job: the encoder as it is, and with a random head of either kind."""
+    """Save the model of each job: the encoder as it is, and with a random head of either kind."""
     import torch
     import transformers
 
@@ -59,7 +59,7 @@ def save_heads(folder: Path) -> dict[str, str]:
 
 
 def write_tasks(folder: Path, paragraphs: Sequence[Paragraph], count: int) -> dict[str, Path]:
-    """The texts of each job, in files that all sides read; passages of one article are read together."""
+    """Write the texts of each job to files that all sides read; passages of one article are read together."""
     step = len(paragraphs) // count
     chosen = range(0, step * count, step)
     sentences = [s.text for p in build_reqa(paragraphs).passages for s in p.sentences]
@@ -76,7 +76,7 @@ def write_tasks(folder: Path, paragraphs: Sequence[Paragraph], count: int) -> di
 
 
 class Side:
-    """A process that does one job with one library each time that it is told to."""
+    """A process that does one job with one library each time it is told to."""
 
     def __init__(self, python: str, job: str, library: str, task: Path, model: str, precision: str) -> None:
         arguments = [python, "-c", JOBS[job, library], str(task), model, precision]
@@ -84,7 +84,7 @@ class Side:
         self.peak = 0
 
     def run(self) -> float:
-        """Seconds of the whole job."""
+        """Return the seconds of the whole job."""
         assert self._process.stdin
         assert self._process.stdout
         self._process.stdin.write("run\n")
@@ -113,7 +113,7 @@ def started(*arguments: Any) -> Iterator[Side]:
 
 
 def compare(job: str, task: Path, model: str, sides: Mapping[str, tuple[str, str, str]], rounds: int) -> dict[str, Any]:
-    """Seconds of the sides (Python, library, precision) in turn, each with its peak memory; the first is ours."""
+    """Time the sides (Python, library, precision) in turn; return seconds and peak memory of each; the first is ours."""
     with ExitStack() as stack:
         running = {
             name: stack.enter_context(started(python, job, library, task, model, precision))
@@ -137,7 +137,7 @@ def compare(job: str, task: Path, model: str, sides: Mapping[str, tuple[str, str
 
 
 def search(work: Path, paragraphs: Sequence[Paragraph], rounds: int = 100) -> dict[str, Any]:
-    """Milliseconds of a hybrid search for passages of SQuAD, encoding included, and bytes of the index on disk."""
+    """Return milliseconds of a hybrid search for passages of SQuAD, including encoding, and bytes of the index on disk."""
     rows: dict[str, Any] = {}
     opened = {}
     for model in (BASE_ENCODER, BASE):

@@ -1,9 +1,10 @@
-"""The constants of ``oreqa plan``: bytes a passage by file, encoding, writing, searching and publishing, at several sizes.
+"""Measures the constants of ``oreqa plan``: bytes per passage by file; encoding, writing, searching, publishing by size.
 
 Run:  python benchmarks/speed/capacity.py --data ../shared/data --work runs/capacity     (ten minutes on two cores)
 
-Texts are real paragraphs of 200 to 1,000 characters. Vectors are random, as encoding takes long and all else costs the same;
-what the encoder costs is measured by itself. Times are seconds of one core: the processor time of a process of its own.
+Texts are real paragraphs of 200 to 1,000 characters. Vectors are random, because encoding takes long and everything
+else costs the same; the cost of encoding is measured separately. Times are seconds of one core: CPU time of a separate
+process.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def texts(options: argparse.Namespace) -> list[str]:
 
 
 def bytes_by_file(index: Path) -> dict[str, int]:
-    """Bytes of the newest generation by the name of the file."""
+    """Return the bytes of the newest generation by file name."""
     sizes: dict[str, int] = defaultdict(int)
     for file in max(index.glob("search-*")).rglob("*"):
         if file.is_file():
@@ -74,7 +75,7 @@ def search(options: argparse.Namespace) -> dict[str, object]:
 
 
 def update(options: argparse.Namespace) -> dict[str, object]:
-    """The change of one document by a program that has the encoder loaded, as oreqa index --watch."""
+    """Change one document in a program that has the encoder loaded, as oreqa index --watch."""
     from oreqa import Document, Encoder
     from oreqa.index.writer import open_writer
 
@@ -100,7 +101,7 @@ def encode(options: argparse.Namespace) -> dict[str, object]:
 
 
 def run(part: str, options: argparse.Namespace, size: int) -> dict[str, Any]:
-    """One part in a process of its own, on one core."""
+    """Run one part in a separate process, on one core."""
     index = options.work.absolute() / (f"{size}" if part != "encode" else "encoded")
     command = [sys.executable, __file__, "--data", str(options.data.absolute()), "--part", part, "--size", str(size)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}

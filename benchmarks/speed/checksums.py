@@ -20,7 +20,7 @@ QUESTION = "How many hearts has an octopus?"
 
 
 def measure(arguments: list[str], rounds: int) -> dict[str, float]:
-    """Median seconds of both, and the median share of the checksums in the time of a run, in percent."""
+    """Return the median seconds of both, and the median share of a run's time that checksums take, in percent."""
     seconds: dict[str, list[float]] = {WITH: [], WITHOUT: []}
     for number in range(rounds + 1):
         for code in (WITH, WITHOUT) if number % 2 else (WITHOUT, WITH):

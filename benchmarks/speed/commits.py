@@ -1,10 +1,10 @@
-"""Whether a change made a command slower: `oreqa index` and `oreqa ask` of two checkouts, taking turns in one run.
+"""Did a change make a command slower? `oreqa index` and `oreqa ask` of two checkouts, in turn in one run.
 
 Run:  python benchmarks/speed/commits.py --before ../before --collections ../collections/git ../collections/pdf
 
-A checkout is a folder with oreqa's src, as `git worktree add` makes it. Figures are CPU seconds of whole processes, for a
-busy machine changes them little. A tiny encoder, so that reading, splitting and writing are what is timed, indexes each
-collection; the questions are asked with the packaged models. Figures go to results/speed/commits-NAME.json.
+A checkout is a folder with oreqa's src, as made by `git worktree add`. Figures are CPU seconds of whole processes,
+because a busy machine changes them little. A tiny encoder indexes each collection, so that mostly reading, splitting and
+writing are timed; the questions are asked with the packaged models. Figures are written to results/speed/commits-NAME.json.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ QUESTIONS = ("Who was the first person treated with insulin?", "How much does th
 
 
 def cpu_seconds(checkout: Path, *arguments: str | Path) -> float:
-    """User and system time of a command of one checkout. Raises if it fails."""
+    """Return the user and system time of one checkout's command. Raises if it fails."""
     launch = [sys.executable, "-m", "oreqa", *map(str, arguments)]
     environment = {**os.environ, "PYTHONPATH": str(checkout / "src"), "OREQA_PRECISION": "f32"}
     with tempfile.TemporaryFile() as errors:
@@ -45,7 +45,7 @@ def cpu_seconds(checkout: Path, *arguments: str | Path) -> float:
 
 
 def compare(before: Path, after: Path, rounds: int, command: Callable[[Path], float]) -> dict[str, Any]:
-    """The medians of both, and of after / before round by round. The first round warms caches and does not count."""
+    """Return the medians of both, and of after / before by round. The first round warms caches and is not counted."""
     runs = [(command(before), command(after)) for _ in range(rounds + 1)][1:]
     ratios = [b / a for a, b in runs]
     return {

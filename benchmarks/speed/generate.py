@@ -1,10 +1,10 @@
-"""Questions generated a second, against transformers' generate() on the same model and answers, in one run.
+"""Questions generated per second, compared with transformers' generate() on the same model and answers, in one run.
 
 Run:  python benchmarks/speed/generate.py --data ../shared/data --generator runs/generator      (needs the train extra)
 
-Answers are spans found by rule in SQuAD dev's paragraphs, whose own questions are not used. transformers decodes passage by
-passage, as its users call it, and in batches of 32; both greedily, with the prefix mask that the model was trained with.
-Ours includes tokenisation, theirs begins with token ids.
+Answers are spans found by rule in SQuAD dev's paragraphs, whose own questions are not used. transformers decodes
+passage by passage, as its users call it, and in batches of 32; both greedily, with the prefix mask that the model was
+trained with. Our time includes tokenisation, theirs starts from token ids.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ BATCH = 32
 
 
 class PrefixGenerator(BertLMHeadModel):  # type: ignore[misc]
-    """A trained generator for transformers' generate(): the prefix sees all of itself, and positions pass over padding."""
+    """A trained generator for transformers' generate(): the prefix sees all of itself, and positions skip padding."""
 
     def prepare_inputs_for_generation(
         self,
@@ -48,7 +48,7 @@ class PrefixGenerator(BertLMHeadModel):  # type: ignore[misc]
         attention_mask: torch.Tensor | None = None,
         **_: Any,
     ) -> dict[str, Any]:
-        """The inputs of a step: all of the prefixes, padded on the left, or the token after what the cache holds."""
+        """Return a step's inputs: all of the prefixes, padded on the left, or the token after the cached ones."""
         ids = input_ids if next_sequence_length is None else input_ids[:, -next_sequence_length:]
         cached = past_key_values.get_seq_length() if past_key_values is not None else 0
         if attention_mask is None:
@@ -73,12 +73,12 @@ def _ours(generator: QuestionGenerator, answers: Sequence[MarkedAnswer], style: 
 def _texts(
     generator: QuestionGenerator, decode: Callable[[], Sequence[Sequence[int]]], answers: Sequence[MarkedAnswer]
 ) -> list[str]:
-    """What ``decode`` gives, as text."""
+    """Return the output of ``decode`` as text."""
     return [generator.inputs.text(list(ids), answer) for ids, answer in zip(decode(), answers, strict=True)]
 
 
 class AllowedRepeats(LogitsProcessor):  # type: ignore[misc]
-    """Our rule of repeated tokens; transformers' rule would forbid the pairs of the prefix, too."""
+    """Our rule for repeated tokens; transformers' rule would also forbid the pairs of the prefix."""
 
     def __init__(self, prefixes: Sequence[Sequence[int]], length: int) -> None:
         self._allowed = [allowed_repeats(prefix) for prefix in prefixes]
@@ -144,7 +144,7 @@ def main() -> None:
 
 
 def _answers(data: Path, count: int) -> list[MarkedAnswer]:
-    """Answers found by rule, evenly spread over the paragraphs."""
+    """Return answers found by rule, evenly spread over the paragraphs."""
     every = []
     for paragraph in squad(data):
         sentences = split_sentences(paragraph.text)
@@ -154,7 +154,7 @@ def _answers(data: Path, count: int) -> list[MarkedAnswer]:
 
 
 def _transformers(model: PrefixGenerator, prefixes: Sequence[list[int]], size: int, limit: int, end: int) -> list[list[int]]:
-    """The token ids of the questions, without the end."""
+    """Return the token ids of the questions, without the end token."""
     order = sorted(range(len(prefixes)), key=lambda number: len(prefixes[number]))
     questions: list[list[int]] = [[] for _ in prefixes]
     for begin in range(0, len(order), size):

@@ -3,7 +3,7 @@
 Run:  python benchmarks/speed/install.py --out results/speed/install.json [--python python3.11 python3.13]
       [--tools]          also as users of uv and pipx install programs (both come from PyPI)
 
-Downloads are done before the clock starts: pip takes wheels from its cache.
+Downloads finish before the clock starts: pip takes wheels from its cache.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""FAISS's inverted lists against an exact search: what they miss, and what they save.
+"""FAISS's inverted lists compared with an exact search: what they miss, and what they save.
 
 Run:  python benchmarks/speed/inverted_lists.py --data ../shared/data --work runs/inverted
 
-The setting is ProQA's (Xiong et al. 2020): IndexIVFFlat of 100 cells, of which a question probes 20. Vectors are those of
-the sentences of SQuAD dev, alone and with those of NQ's paragraphs beside them, by the packaged encoder; the questions are
-SQuAD dev's. Measured are the share of the five nearest sentences that the lists give, the share of questions with a right
-sentence among the five, and the CPU time of one question after another in one thread, lists and exact search in turn.
+The setting is ProQA's (Xiong et al. 2020): IndexIVFFlat with 100 cells, of which a question probes 20. Vectors are
+those of the sentences of SQuAD dev, alone and together with those of NQ's paragraphs, by the packaged encoder; the questions
+are SQuAD dev's. Measured are the share of the five nearest sentences that the lists return, the share of questions with a
+right sentence among the five, and the CPU time of single questions in one thread, lists and exact search in turn.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ TIMED, ROUNDS = 500, 7
 
 
 def lists_of(vectors: Floats, seed: int) -> Any:
-    """The vectors in FAISS's inverted lists, by inner product; their cells are fitted by ``seed``."""
+    """Put the vectors in FAISS's inverted lists, by inner product; the cells are fitted by ``seed``."""
     lists = faiss.IndexIVFFlat(faiss.IndexFlatIP(vectors.shape[1]), vectors.shape[1], CELLS, faiss.METRIC_INNER_PRODUCT)
     lists.cp.seed = seed
     lists.train(vectors)
@@ -48,14 +48,14 @@ def lists_of(vectors: Floats, seed: int) -> Any:
 
 
 def shares(exact: Ints, given: Ints, gold: Sequence[Sequence[int]]) -> dict[str, float]:
-    """In percent: how many of the ``exact`` nearest ``[questions, N]`` are given, and questions with a gold one given."""
+    """Return, in percent, how many of the ``exact`` nearest ``[questions, N]`` are given, and questions with a gold one."""
     same = [len({*a} & {*b}) / len(a) for a, b in zip(exact.tolist(), given.tolist(), strict=True)]
     hits = [not {*b}.isdisjoint(of_question) for b, of_question in zip(given.tolist(), gold, strict=True)]
     return {"of the nearest": 100 * statistics.fmean(same), "hit rate": 100 * statistics.fmean(hits)}
 
 
 def milliseconds(searches: dict[str, Callable[[Floats], object]], questions: Floats) -> dict[str, float]:
-    """CPU time of a question by each search, the median of rounds in turn."""
+    """Return the CPU time of a question by each search, the median of rounds in turn."""
     taken: dict[str, list[float]] = {name: [] for name in searches}
     for _ in range(ROUNDS):
         for name, search in searches.items():
@@ -67,7 +67,7 @@ def milliseconds(searches: dict[str, Callable[[Floats], object]], questions: Flo
 
 
 def compare(vectors: Floats, questions: Floats, gold: Sequence[Sequence[int]]) -> dict[str, Any]:
-    """The rows of a collection: the exact search, and the lists by how many cells are probed, with deviations over seeds."""
+    """Return a collection's rows: exact search, and lists by the number of probed cells, with deviations over seeds."""
     flat = faiss.IndexFlatIP(vectors.shape[1])
     flat.add(vectors)
     exact = flat.search(questions, NEAREST)[1]
@@ -97,7 +97,7 @@ def compare(vectors: Floats, questions: Floats, gold: Sequence[Sequence[int]]) -
 
 
 def kept(file: Path, encode: Callable[[], Floats]) -> Floats:
-    """Vectors that ``file`` keeps."""
+    """Return the vectors of ``file``, encoded first if it is missing."""
     if not file.is_file():
         np.save(file, encode())
     vectors: Floats = np.load(file)

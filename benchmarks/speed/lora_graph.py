@@ -1,12 +1,12 @@
-"""Low-rank factors at inference: merged into each model's weights, or kept beside one base that two models share.
+"""Low-rank factors at inference: merged into each model's weights, or beside one base that two models share.
 
 Run:  python benchmarks/speed/lora_graph.py --reader mpnet-reader
 
-Two models of one base are loaded, and read five passages of 260 tokens each: ``merged``, as two graphs whose factors were
-added to the weights, as oreqa loads them; ``beside``, as one graph in which an input chooses one of two sets of factors,
-``W x + B (A x)``. The second model's factors are the first's. Each way runs in a process of its own, from graphs that were
+Two models of one base are loaded, and read five passages of 260 tokens each. ``merged`` is two graphs whose factors
+were added to the weights, as oreqa loads them; ``beside`` is one graph in which an input chooses one of two sets of factors,
+``W x + B (A x)``. The second model's factors are copies of the first's. Each way runs in a separate process, from graphs
 saved before: seconds to load, resident memory when loaded and after reading, median and fastest milliseconds of one reading,
-and the largest difference between the start logits of the two ways. Figures go to results/lora/inference.json.
+and the largest difference between the start logits of the two ways. Figures are written to results/lora/inference.json.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Beside(layers.Constants):
     chosen: Any
 
     def linear(self, x: Any, name: str, *shape: Any, **options: Any) -> Any:
-        """The linear layer with its factors beside it."""
+        """Return the linear layer with its factors beside it."""
         y = super().linear(x, name, *shape, **options)
         for side in "ab":
             pair = np.stack([self.factors[f"{self._prefix}{name}.{side}"]] * 2)
@@ -56,7 +56,7 @@ class Beside(layers.Constants):
 
 
 def graph(folder: Path, way: str) -> Any:
-    """The reader's graph, with its factors merged or beside the base's weights."""
+    """Return the reader's graph, with its factors merged or beside the base's weights."""
     config, weights = read_config(folder), load_weights(folder)
     head = linear_head(weights, "qa_outputs", folder, config)
     if way == "merged":
@@ -77,13 +77,13 @@ def graph(folder: Path, way: str) -> Any:
 
 
 def resident() -> int:
-    """Resident memory of this process, in MB."""
+    """Return the resident memory of this process, in MB."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return int(next(line.split()[1] for line in lines if line.startswith("VmRSS"))) // 1000
 
 
 def measure(folder: Path, way: str, precision: str, rounds: int) -> dict[str, Any]:
-    """The figures of one way, in this process."""
+    """Return the figures of one way, measured in this process."""
     before, begin = resident(), time.perf_counter()
     number = 2 if way == "merged" else 1
     models = [compile_cached(f"lora-{way}-{n}", lambda: graph(folder, way), precision) for n in range(number)]
@@ -117,7 +117,7 @@ def main() -> None:
         return
     rows: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as cache:
-        (Path(cache) / "models").symlink_to(cache_folder() / "models")  # the base lies there
+        (Path(cache) / "models").symlink_to(cache_folder() / "models")  # the base is there
         for precision in ("f32", "bf16"):
             if precision not in offered_precisions():
                 continue

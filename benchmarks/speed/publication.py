@@ -1,10 +1,10 @@
-"""What an index of real documentation costs, before and after a change of the code: disk, a publication, a search.
+"""What an index of real documentation costs, before and after a code change: disk, a publication, a search.
 
 Run:  python benchmarks/speed/publication.py --before CHECKOUT --work runs/publication
 
-Documentation of the Debian archive is indexed with each of the two checkouts' code, in processes of its own. The vectors
-are drawn from the texts' hashes, as encoding takes long and is the same on both sides; the splitter's tokens are real. Then,
-in turn, one document is changed and published, and questions are searched, five rounds of both sides.
+Documentation of the Debian archive is indexed with the code of each of the two checkouts, in separate processes. The
+vectors are drawn from the texts' hashes, because encoding takes long and is the same on both sides; the splitter's tokens
+are real. Then, in turn, one document is changed and published, and questions are searched, five rounds of both sides.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ QUESTIONS = 40
 
 
 def gather(work: Path) -> None:
-    """Write the documents: a title and a text each."""
+    """Write the documents, each a title and a text."""
     from support.debian import fetch
 
     from oreqa.corpus.readers import Fields, read_documents
@@ -74,7 +74,7 @@ def draw_vectors() -> None:
 
 
 def documents(work: Path, changed: int = 0) -> list[Any]:
-    """The documents; of the first one a version of its own for each number of changes."""
+    """Return the documents; the first one has a different version for each number of changes."""
     from oreqa.core import Document
 
     rows = json.loads((work / "documents.json").read_text())
@@ -83,7 +83,7 @@ def documents(work: Path, changed: int = 0) -> list[Any]:
 
 
 def bytes_a_passage(index: Path, passages: int) -> dict[str, int]:
-    """Bytes on the disk by file, a passage, of the newest generation and beside it."""
+    """Return the bytes per passage on the disk by file, of the newest generation and beside it."""
     sizes: dict[str, int] = defaultdict(int)
     newest = max(index.glob("search-*"))
     for file in (*newest.rglob("*"), *index.iterdir()):
@@ -94,7 +94,7 @@ def bytes_a_passage(index: Path, passages: int) -> dict[str, int]:
 
 
 def build(work: Path, index: Path) -> dict[str, object]:
-    """Index all documents, and say what that takes on the disk."""
+    """Index all documents, and return what that takes on the disk."""
     from oreqa.index.in_memory import index_documents
     from oreqa.index.search import Index
 
@@ -106,7 +106,7 @@ def build(work: Path, index: Path) -> dict[str, object]:
 
 
 def update(work: Path, index: Path) -> dict[str, object]:
-    """Change one document and publish; seconds without the start of the process."""
+    """Change one document and publish; return the seconds without the start of the process."""
     from oreqa.index.in_memory import index_documents
 
     document = documents(work, time.time_ns())[0]
@@ -118,7 +118,7 @@ def update(work: Path, index: Path) -> dict[str, object]:
 
 
 def search(work: Path, index: Path) -> dict[str, object]:
-    """Search for sentences of the documents; seconds a question, and the anonymous memory in the end."""
+    """Search for sentences of the documents; return seconds per question and the final anonymous memory."""
     from oreqa.index.search import Index
 
     questions = [document.text[1000:1080] for document in documents(work) if len(document.text) > 2000][:QUESTIONS]
@@ -134,7 +134,7 @@ def search(work: Path, index: Path) -> dict[str, object]:
 
 
 def run(part: str, checkout: Path, work: Path, index: Path) -> dict[str, Any]:
-    """One part by the code of a checkout, in a process of its own."""
+    """Run one part with the code of a checkout, in a separate process."""
     environment = {**os.environ, "PYTHONPATH": str(checkout / "src"), "OREQA_PRECISION": "f32"}
     command = [sys.executable, __file__, "--work", str(work), "--part", part, "--index", str(index)]
     out = subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
@@ -143,7 +143,7 @@ def run(part: str, checkout: Path, work: Path, index: Path) -> dict[str, Any]:
 
 
 def measure(sides: dict[str, Path], work: Path) -> dict[str, object]:
-    """Both sides' figures."""
+    """Return both sides' figures."""
     from oreqa.provenance import commit
 
     if not (work / "documents.json").is_file():

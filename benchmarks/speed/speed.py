@@ -1,9 +1,10 @@
-"""How fast oreqa is, against other software on the same work in one run, taking turns.
+"""How fast is oreqa, compared with other software on the same work, in turn in one run?
 
 Run:  python benchmarks/speed/speed.py encode --data ../shared/data
 
-Figures go to results/speed/NAME.json. encode, rerank, train and cold_ask need the train extra, train the package datasets,
-too. search and reading run Haystack, txtai and a transformers before 5.3, which still reads, in the Python given by --other.
+Figures are written to results/speed/NAME.json. encode, rerank, train and cold_ask need the train extra; train also needs
+the package datasets. search and reading run Haystack, txtai and a transformers older than 5.3, which can still read, in
+the Python given by --other.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ Figures = dict[str, Any]
 
 
 def encode(data: Path, rounds: int = 3) -> Figures:
-    """Passages and sentences a second, against SentenceTransformer.encode at its defaults."""
+    """Measure passages and sentences per second, compared with SentenceTransformer.encode at its defaults."""
     from sentence_transformers import SentenceTransformer
 
     paragraphs = squad(data)
@@ -78,7 +79,7 @@ def encode(data: Path, rounds: int = 3) -> Figures:
 
 
 def cold_ask(data: Path, work: Path = Path("runs/cold"), rounds: int = 7) -> Figures:
-    """A cold `oreqa ask --reader none`, against a script with sentence-transformers and FAISS."""
+    """Time a cold `oreqa ask --reader none`, compared with a script of sentence-transformers and FAISS."""
     import faiss
     from sentence_transformers import SentenceTransformer
 
@@ -98,7 +99,8 @@ def cold_ask(data: Path, work: Path = Path("runs/cold"), rounds: int = 7) -> Fig
 
 
 def rerank(data: Path, classifier: str = DEFAULT_CLASSIFIER, questions: int = 20, rounds: int = 3) -> Figures:
-    """Fifty sentences re-ranked, one question at a time, against CrossEncoder.predict with the same weights and inputs."""
+    """Re-rank fifty sentences per question, one question at a time, and CrossEncoder.predict with equal weights and
+    inputs."""
     import sentence_transformers
 
     task = build_reqa(squad(data))
@@ -123,7 +125,7 @@ def rerank(data: Path, classifier: str = DEFAULT_CLASSIFIER, questions: int = 20
 
 
 def _save_whole(classifier: Path, folder: Path) -> None:
-    """The classifier as CrossEncoder loads it: weights put together, its tokenizer beside them, sentences shown alone."""
+    """Save the classifier as CrossEncoder loads it: whole weights, with its tokenizer, sentences shown alone."""
     from safetensors.numpy import save_file
 
     for file in find_tokenizer(classifier).parent.iterdir():
@@ -138,10 +140,10 @@ def _save_whole(classifier: Path, folder: Path) -> None:
 
 
 def train(data: Path, steps: int = 12, batch: int = 32, rounds: int = 3) -> Figures:
-    """Pairs a second that a dual encoder learns from, against MultipleNegativesRankingLoss on the same pairs and batches.
+    """Measure pairs per second in training a dual encoder, compared with MultipleNegativesRankingLoss on the same batches.
 
-    "passages": both are given (question, passage), each passage once. "sentences": several questions a passage; ours reads
-    every passage of a batch once, theirs is given (question, passage), which costs it the same and teaches it less.
+    "passages": both get (question, passage), each passage once. "sentences": several questions per passage; ours reads
+    every passage of a batch once, theirs gets (question, passage), which costs it the same and teaches it less.
     """
     from oreqa.training.retriever.recipe import RetrieverRecipe
     from oreqa.training.retriever.train import train_retriever
@@ -173,7 +175,7 @@ def train(data: Path, steps: int = 12, batch: int = 32, rounds: int = 3) -> Figu
 
 
 def _train_theirs(pairs: Sequence[Pair], batch: int) -> float:
-    """Seconds of their training loop."""
+    """Return the seconds of their training loop."""
     from datasets import Dataset
     from sentence_transformers import (
         SentenceTransformer,
@@ -197,7 +199,7 @@ def _train_theirs(pairs: Sequence[Pair], batch: int) -> float:
 
 
 def update(data: Path, work: Path = Path("runs/update"), rounds: int = 3) -> Figures:
-    """Refreshing an index in which one document changed against building it anew: a paragraph, or an article, a document."""
+    """Refresh an index with one changed document, compared with a new build; documents are paragraphs or articles."""
     shutil.rmtree(work, ignore_errors=True)
     paragraphs, by_paragraph, by_article = squad(data), work / "paragraphs", work / "articles"
     write_paragraph_files(paragraphs, by_paragraph)
@@ -232,7 +234,7 @@ def _refresh(texts: Path, index: Path, rounds: int) -> Figures:
 
 
 def search(data: Path, work: Path = Path("runs/search"), other: Path | None = None, questions: int = 1000) -> Figures:
-    """Questions searched in one batch, hybrid, the ten best passages; encoding the questions counts, indexing does not."""
+    """Search questions in one batch, hybrid, for the ten best passages; includes encoding the questions, not indexing."""
     task = build_reqa(squad(data))
     owner = [n for n, p in enumerate(task.passages) for _ in p.sentences]
     step = len(task.questions) // questions
@@ -258,7 +260,7 @@ def search(data: Path, work: Path = Path("runs/search"), other: Path | None = No
 def reading(
     data: Path, other: Path, reader: Path, work: Path = Path("runs/reading"), questions: int = 100, rounds: int = 5
 ) -> Figures:
-    """A whole cold `oreqa ask`, and warm questions a second; all read the same passages with the weights of --reader."""
+    """Time a whole cold `oreqa ask`, and warm questions per second; all read the same passages with --reader's weights."""
     paragraphs, folder = squad(data), work / "texts"
     if not folder.is_dir():
         write_paragraph_files(paragraphs, folder)
@@ -294,7 +296,7 @@ def _em(answers: Sequence[str], golds: Sequence[Sequence[str]]) -> float:
 
 
 def _others(python: Path | None, scripts: dict[str, str], arguments: dict[str, list[str]]) -> dict[str, Figures]:
-    """What the scripts print, by the name and version of the software; those that do not run are left out, with a line."""
+    """Return what the scripts print, by name and version of the software; print the ones that fail and leave them out."""
     rows: dict[str, Figures] = {}
     for name, script in scripts.items() if python else ():
         done = subprocess.run([str(python), "-c", script, *arguments[name]], capture_output=True, text=True)
