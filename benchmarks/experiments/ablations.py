@@ -1,9 +1,9 @@
-"""What the re-ranker's training depends on: the number of candidates M, and how the span is shown to it.
+"""What the re-ranker's training depends on: the number of candidates M, and how the span is presented to it.
 
 Run:  python benchmarks/experiments/ablations.py --data ../shared/data \\
           --predictions runs/pack/predictions.jsonl --work runs/ablations
 
-Every variant is trained by the recipe of the model pack on the same few questions of the mined file, and reconsiders the
+Every variant is trained by the recipe of the model pack on the same few questions of the mined file, and rescores the
 same answers to SQuAD dev's questions.
 """
 

@@ -1,10 +1,10 @@
-"""What a classifier gives to retrieval: silver pairs, soft labels, a filter of false negatives, re-ranking.
+"""What a classifier adds to retrieval: silver pairs, soft labels, a filter of false negatives, re-ranking.
 
 Run:  python benchmarks/experiments/augmentation.py squad --data ../shared/data --work runs/augmentation --draw 4000
 
-In each domain dual encoders are trained on gold pairs alone and on what the classifier found besides, all for the same
-questions and from the same model. What is done already in --work is kept. SQuAD dev, NQ's held-out articles and the test
-parts of MedQuAD and SelQA are only measured on. The classifier has never seen MedQuAD.
+In each domain, dual encoders are trained on gold pairs alone and on what the classifier found in addition, all on the
+same questions and from the same model. What --work already contains is reused. SQuAD dev, NQ's held-out articles and the
+test parts of MedQuAD and SelQA are only used to measure. The classifier has never seen MedQuAD.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ GOLD, UNWEIGHTED = "gold", "+ silver, w = 1"
 CLASSIFIER = "minilm-classifier"
 LEAST = 0.5
 RERANKED = 20
-"""So many sentences of the hybrid are re-ranked."""
+"""Sentences of the hybrid search that are re-ranked."""
 
 VARIANTS = {
     GOLD: (["gold"], []),
@@ -54,15 +54,15 @@ VARIANTS = {
     "silver alone": (["unlabelled"], ["silver=positives"]),
     "soft labels alone": (["unlabelled"], ["loss=soft_labels", "silver=missing_gold", "negatives=4"]),
 }
-"""Name -> the pairs that are trained on, and what is set in the recipe. What is ``unlabelled`` is mined for questions
-whose answers are not given; mined negatives take no classifier."""
+"""Name -> the training pairs, and the settings in the recipe. ``unlabelled`` pairs are mined for questions whose answers
+are not given; mined negatives use no classifier."""
 
 SHOWN = ("mrr", "mrr@100", "p@1", "p@5", "p@10", "r@1", "r@5")
 
 
 @dataclass(frozen=True)
 class Test:
-    """A set that is measured on: its name, its candidates' name, and the arguments of ``oreqa eval``."""
+    """A set for measuring: its name, its candidates' name, and the arguments of ``oreqa eval``."""
 
     name: str
     corpus: str
@@ -74,7 +74,7 @@ def oreqa(*arguments: object) -> None:
 
 
 def split_nq(source: Path, folder: Path) -> Path:
-    """QED's Natural Questions by article: the held-out tenth is the split test, the rest train."""
+    """Split QED's Natural Questions by article: the held-out tenth is the split test, the rest train."""
     if not (folder / "qrels" / "test.tsv").is_file():
         task = load_beir(source, "train")
         titles = {entry.id: entry.title for entry in task.corpus}
@@ -85,7 +85,7 @@ def split_nq(source: Path, folder: Path) -> Path:
 
 
 def domain(name: str, data: Path, work: Path) -> tuple[Path, tuple[Test, ...]]:
-    """What is trained on, and what is measured on."""
+    """Return the training set and the test sets of a domain."""
 
     def beir(test: str, folder: Path, split: str) -> Test:
         return Test(test, folder.name, ("beir", "--data", folder, "--split", split))
@@ -107,7 +107,7 @@ def domain(name: str, data: Path, work: Path) -> tuple[Path, tuple[Test, ...]]:
 
 
 def mine(train: Path, work: Path, draw: int, classifier: str) -> list[dict[str, Any]]:
-    """Make the pairs to train on, in ``work``. Returns those of scored.jsonl: gold, and ten candidates a question."""
+    """Make the training pairs in ``work``. Return those of scored.jsonl: gold, and ten candidates per question."""
     scored = work / "scored.jsonl"
     if not scored.is_file():
         oreqa("mine", "silver", "--data", train, "--model", BASE_ENCODER, "--draw", draw, "--classifier", classifier,
@@ -117,9 +117,9 @@ def mine(train: Path, work: Path, draw: int, classifier: str) -> list[dict[str, 
         oreqa("mine", "negatives", "--data", train, "--model", BASE_ENCODER, "--draw", draw,
               "--index", work / "indexes" / "train", "--out", work / "negatives.jsonl")  # fmt: skip
     rows = [row for _, row in read_jsonl(scored)]
-    # What `oreqa mine silver --questions` finds, which is not told the answers: gold ones are among the others.
+    # What `oreqa mine silver --questions` finds without being given the answers: gold ones are among the others.
     found = [row | {"source": "silver", "weight": row["score"]} for row in rows if "rank" in row]
-    # Gold pairs as if nothing had been mined: without scores, so that nothing is masked by them.
+    # Gold pairs as if nothing had been mined: without scores, so that they mask nothing.
     gold = [{k: v for k, v in row.items() if k != "score"} for row in rows if row["source"] == "gold"]
     write_jsonl(work / "gold.jsonl", gold)
     write_jsonl(work / "unlabelled.jsonl", found)
@@ -127,7 +127,7 @@ def mine(train: Path, work: Path, draw: int, classifier: str) -> list[dict[str, 
 
 
 def count_pairs(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """How many pairs there are, by source and by tenths of p, and how pure they are if the answers are not given."""
+    """Count the pairs by source and by tenths of p, and measure how pure they are if the answers are not given."""
     questions = {row["question"] for row in rows}
     by_source = {source: [row["score"] for row in rows if row["source"] == source] for source in ("gold", "silver")}
     kept = [score for score in by_source["silver"] if score >= LEAST]
@@ -168,7 +168,7 @@ def evaluate(test: Test, work: Path, name: str, mode: str, index: str, *more: ob
 
 
 def tabulate(runs: dict[str, list[Run]], rivals: tuple[str, ...]) -> dict[str, Any]:
-    """Each run's metrics by seed, and how much the mean over seeds gains on the rivals', question by question."""
+    """Return each run's metrics by seed, and the gain of the mean over seeds on each rival's, question by question."""
     table: dict[str, Any] = {}
     for label, found in runs.items():
         table[label] = {metric: [run.summary[metric] for run in found] for metric in SHOWN if metric in found[0].summary}

@@ -1,13 +1,13 @@
-"""DPR's reader, trained on an index and lists of questions: exact matches among its first answers, before and after.
+"""DPR's reader, trained on an index and question lists: exact matches among its first answers, before and after.
 
 Run:  python benchmarks/experiments/dpr_reader.py --data ../shared/data --work runs/dpr-reader (needs the train extra)
 
-The index holds the passages of QED's Natural Questions, of AfriQA and of a part of SQuAD's training set. Learned from are
-questions of CuratedTREC's and WebQuestions' training sets, whose answers are looked for in what dense retrieval gives
-(recipes/papers/dpr-reader.toml; fewer and shorter passages). It begins as the packaged reader, which was trained on
-paragraphs of NQ and SQuAD, and never on these questions. Measured are questions of NQ's held-out articles, and those of
-CuratedTREC's test set that a passage of the index answers, by the reader alone: no retrieval score, nothing summed. What
---work holds is not done again.
+The index contains the passages of QED's Natural Questions, of AfriQA and of a part of SQuAD's training set. The reader
+is trained on questions of CuratedTREC's and WebQuestions' training sets, whose answers are searched for in the passages that
+dense retrieval returns (recipes/papers/dpr-reader.toml; fewer and shorter passages). It starts as the packaged reader, which
+was trained on paragraphs of NQ and SQuAD, and never on these questions. It is tested on questions of NQ's held-out articles,
+and on those of CuratedTREC's test set that a passage of the index answers, with the reader's scores alone: no retrieval
+score, nothing summed. What --work already contains is not computed again.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ METRICS = ("em", "f1", "em@1", "em@5", "em@10", "em@25", "acc@5")
 
 
 def prepare(data: Path, work: Path, learned: int, asked: int) -> dict[str, int]:
-    """Write the collection and the lists of questions; returns how many passages and questions they hold."""
+    """Write the collection and the question lists; return how many passages and questions they contain."""
     paragraphs = {p.text: Paragraph(p.title, p.text, ()) for name in COLLECTION for p in load_paragraphs(data / name)}
     save_squad(work / "collection.json", paragraphs.values())
     trec = answered_questions(data / TREC.format("train"))
@@ -73,7 +73,7 @@ def prepare(data: Path, work: Path, learned: int, asked: int) -> dict[str, int]:
 
 
 def answer(work: Path, name: str, reader: str | Path, passages: int) -> dict[str, Any]:
-    """Answer both test sets from the index; returns the figures of each."""
+    """Answer both test sets from the index; return the figures of each."""
     options = {"index": work / "index", "reader": reader, "passages": passages, "mode": "dense", "combine": READER_ALONE}
     return answer_tests(work, name, METRICS, **options)
 

@@ -1,20 +1,20 @@
-"""ENDX against the dual encoder alone, variational rivals and mined negatives, at equal numbers of seen pairs.
+"""ENDX compared with the dual encoder alone, variational rivals and mined negatives, at equal numbers of seen pairs.
 
 Run:  python benchmarks/experiments/endx.py --data ../shared/data --set squad --work runs/endx \\
           --encoder gru --system dual --system endx
       python benchmarks/experiments/endx.py ... --dev --variant late endx alignment.ramp_epochs=4
 
-Measured are the ranks of each question's right sentences among all of the collection: MRR, R@1 and R@5 as Wang et al.
-(2021, Eq. 14 and 15) define them. The collection is ReQA SQuAD dev, the held-out articles of NQ's file, or MedQuAD's test
-split; with --dev, for choosing settings, the held-out articles of SQuAD's training files (MedQuAD's dev split). A --variant
-is a name, the system that it changes and is compared with, and settings. With --width the encoders are as wide as that, over
-the principal components of the token embeddings, and read 48 tokens: a fifth of the time, at 96.
+Measured are the ranks of each question's right sentences among all of the collection: MRR, R@1 and R@5 as defined by
+Wang et al. (2021, Eq. 14 and 15). The collection is ReQA SQuAD dev, the held-out articles of NQ's file, or MedQuAD's
+test split; with --dev, for choosing settings, the held-out articles of SQuAD's training files (MedQuAD's dev split). A
+--variant is a name, the system that it changes and is compared with, and settings. With --width, the encoders have that
+width, over the principal components of the token embeddings, and read 48 tokens: a fifth of the time, at 96.
 
-The ranks of every run are kept in results/endx/ranks: what stands there, of the same pairs and the same recipe, is neither
-trained nor measured again. The result has all of them.
+The ranks of every run are kept in results/endx/ranks; a run with the same pairs and recipe is neither trained nor
+measured again. The result includes all of them.
 
-Questions are compared with vectors of sentences and nothing else; oreqa eval reqa --mode dense adds a share of the passage's
-vector. All is computed in float32, whatever the processor.
+Questions are compared only with vectors of sentences; oreqa eval reqa --mode dense adds a share of the passage's
+vector. Everything is computed in float32 on every processor.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ ENCODERS = ("bert", "gru", "lstm", "transformer", "rnn")
 
 
 def with_negatives(data: Path, name: str, pairs: Sequence[Pair], work: Path) -> list[Pair]:
-    """The pairs with hard negatives."""
+    """Return the pairs with hard negatives."""
     negatives: dict[tuple[str, str], Any] = {}
     for part in SETS[name]:
         mined = work / f"mined-{name}-{Path(part).name.partition('.')[0]}.jsonl"
@@ -73,7 +73,7 @@ def with_negatives(data: Path, name: str, pairs: Sequence[Pair], work: Path) -> 
 def make_recipe(
     encoder: str, system: System, pairs: Path, seed: int, epochs: int | None, narrow: Path | None
 ) -> RetrieverRecipe:
-    """The small recipe of an encoder with the settings of a system."""
+    """Return the small recipe of an encoder with the settings of a system."""
     file = RECIPES / ("endx-bert.toml" if encoder == "bert" else "endx-gru.toml")
     settings = [*system.settings, f'data=["{pairs}"]', f"seed={seed}", "optimiser.precision=f32"]
     settings += [f"encoder={encoder}"] if encoder != "bert" else []
@@ -82,7 +82,7 @@ def make_recipe(
 
 
 def backbone() -> Encoder:
-    """MiniLM before any training, which reads sentences alone, as the trained encoders do."""
+    """Load MiniLM before any training, reading sentences alone, as the trained encoders do."""
     folder = replace(read_encoder_folder(find_model(BASE_ENCODER)), context="none")
     return Encoder.of(folder, load_session("encoder", folder, cached_fingerprint(folder.path), "cpu", "f32"))
 
@@ -111,7 +111,7 @@ def ensure_measured(
 
 
 def same_settings(facts: Mapping[str, Any], kept: Mapping[str, Any]) -> bool:
-    """Whether a run of these facts is the kept one: keys that recipes had not or have no more stand at their defaults."""
+    """Return whether a run of these facts is the kept one; keys that only one recipe has must be at their defaults."""
     shared = {key: value for key, value in facts.items() if key in kept}
     return all(
         same_settings(value, kept[key]) if isinstance(value, Mapping) and kept[key] else value == kept[key]
@@ -120,25 +120,25 @@ def same_settings(facts: Mapping[str, Any], kept: Mapping[str, Any]) -> bool:
 
 
 def read_kept(file: Path) -> tuple[dict[str, Any], list[list[float]]]:
-    """The facts of a run, and its ranks."""
+    """Return the facts of a run, and its ranks."""
     facts, *rows = (row for _, row in read_jsonl(file))
     return facts, [row["ranks"] for row in rows]
 
 
 def row(runs: Sequence[Sequence[Sequence[float]]]) -> dict[str, list[float]]:
-    """Mean and standard deviation over seeds."""
+    """Return mean and standard deviation over seeds."""
     of_runs = [figures(run) for run in runs]
     return {name: mean_and_deviation([of_run[name] for of_run in of_runs]) for name in METRICS}
 
 
 def reciprocal(runs: Sequence[Sequence[Sequence[float]]]) -> list[float]:
-    """Each question's reciprocal rank, the mean over seeds."""
+    """Return each question's reciprocal rank, averaged over seeds."""
     values: list[float] = np.mean([[1 / of_question[0] for of_question in run] for run in runs], axis=0).tolist()
     return values
 
 
 def over_seeds(theirs: Mapping[int, Any], ours: Mapping[int, Any]) -> float | None:
-    """Welch's p that the MRR of two systems differs, a run a seed; none from fewer than two of each."""
+    """Return Welch's p for a difference in MRR of two systems, one run per seed; None for fewer than two of either."""
     if min(len(theirs), len(ours)) < 2:
         return None
     return float(
@@ -147,12 +147,12 @@ def over_seeds(theirs: Mapping[int, Any], ours: Mapping[int, Any]) -> float | No
 
 
 def but_seed(facts: dict[str, Any]) -> dict[str, Any]:
-    """The recipe of a run without its seed."""
+    """Return the facts of a run without the seed in its recipe."""
     return {**facts["recipe"], "seed": None}
 
 
 def collect(task: ReqaTask, name: str, pairs_sha256: str) -> dict[str, Any]:
-    """The rows of all kept runs of a set and its pairs, and the differences of each system and its rival, and that one's."""
+    """Return the rows of all kept runs on a set's pairs, and each system's differences from its rival and further ones."""
     runs: dict[tuple[str, str], dict[int, list[list[float]]]] = {}
     facts: dict[tuple[str, str], dict[str, Any]] = {}
     for file in sorted(KEPT.glob(f"{name}-*.jsonl.gz")):

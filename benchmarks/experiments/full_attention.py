@@ -1,12 +1,12 @@
-"""Dual encoders against full cross-attention over every pair of question and sentence: accuracy, and time a question.
+"""Dual encoders compared with full cross-attention over every pair of question and sentence: accuracy, time per question.
 
 Run:  python benchmarks/experiments/full_attention.py --data ../shared/data \\
           --model MiniLM=all-minilm-l6-v2 --model ENDX=runs/endx
 
-As in Table 6 of Wang et al. (2021): the questions of 27 passages of ReQA SQuAD dev, drawn by --seed, whose sentences are the
-candidates (here these are paragraphs, with about 130 questions; the paper has 500 pairs). The classifier reads each question
-with each sentence in its passage, as oreqa search --rerank does with a few. Times are CPU times of one question at a time,
-with models loaded, in float32.
+As in Table 6 of Wang et al. (2021), the questions are those of 27 passages of ReQA SQuAD dev, drawn by --seed, and
+their sentences are the candidates (here these are paragraphs, with about 130 questions; the paper has 500 pairs). The
+classifier reads each question with each sentence in its passage, as oreqa search --rerank does with a few. Times are CPU
+times of one question at a time, with models loaded, in float32.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from common import report
 from support.pair_vectors import named_model
 
 Score = Callable[[str], NDArray[np.float32]]
-"""The scores of all candidates for a question."""
+"""Returns the scores of all candidates for a question."""
 
 
 def draw_task(task: ReqaTask, passages: int, seed: int) -> ReqaTask:
-    """The questions of some passages, and these passages alone."""
+    """Return a task with the questions of some passages, and only these passages."""
     first = np.cumsum([0, *(len(passage.sentences) for passage in task.passages)])
     owner = np.repeat(np.arange(len(task.passages)), np.diff(first))
     kept = sorted(random.Random(seed).sample(range(len(task.passages)), passages))

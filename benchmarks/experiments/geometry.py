@@ -1,12 +1,12 @@
-"""Where encoders place the questions that share an answer: similarity matrices, t-SNE, and how far the answers are apart.
+"""How encoders place the questions that share an answer: similarity matrices, t-SNE, and the answers' separation.
 
 Run:  python benchmarks/experiments/geometry.py --data ../shared/data/squad/squad-v1.1-dev.json.gz \\
           --model base=all-minilm-l6-v2 --model tuned=runs/retriever --out runs/geometry      (needs the train extra)
 
-A model that was trained with alignment.keep_cross has a panel of its cross-encoder, too.
-Answers are drawn among the sentences that at least --min-questions questions ask about, and encoded as in an index, inside
-their passages; at most --questions questions of each are shown. In SQuAD dev, most sentences with many questions tell of one
-event, Super Bowl 50, which makes them hard to tell apart.
+A model that was trained with alignment.keep_cross also has a panel of its cross-encoder.
+Answers are drawn from the sentences that at least --min-questions questions ask about, and encoded as in an index, inside
+their passages; at most --questions questions of each are shown. In SQuAD dev, most sentences with many questions are about
+one event, Super Bowl 50, which makes them hard to tell apart.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from support.separation import write_geometry
 
 
 def embedders(models: Sequence[tuple[str, str]]) -> dict[str, Embed]:
-    """What makes the vectors of each panel, by its name: a model, and the cross-encoder that was saved with it."""
+    """Return what makes the vectors of each panel, by name: a model, and the cross-encoder that was saved with it."""
     embed: dict[str, Embed] = {}
     for name, place in models:
         folder = find_model(place)
@@ -44,7 +44,7 @@ def embedders(models: Sequence[tuple[str, str]]) -> dict[str, Embed]:
 def draw_answers(
     task: ReqaTask, count: int, min_questions: int, max_questions: int, seed: int
 ) -> list[tuple[Answer, list[str]]]:
-    """Random answers with at least so many questions, in the order of the text, and so many of their questions at most.
+    """Draw random answers with at least ``min_questions`` questions, in text order, and at most ``max_questions`` of these.
 
     No question has two of the answers. Raises InputError if there are not enough answers.
     """

@@ -1,12 +1,12 @@
-"""Low-rank factors against full training of a reader on all-mpnet-base-v2: exact match, memory, size and time of a step.
+"""Low-rank factors compared with full training of a reader on all-mpnet-base-v2: exact match, memory, size, step time.
 
 Run:  python benchmarks/experiments/lora.py --data ../shared/data --work runs/lora
 
-recipes/base/reader.toml, but on questions of one file alone, each with its own paragraph: all weights above the embeddings,
-and factors of each rank. Every training is a process of its own, which also gives its peak memory. EM and F1 are those of
-questions about held-out articles, each read in its own paragraph. One seed; rates are those of the card of mpnet-reader.
-Steps are timed apart, in one process in which the systems take turns. What is trained, answered or timed already is not
-done again. Figures go to results/lora/training.json.
+The recipe is recipes/base/reader.toml, but only with questions of one file, each with its own paragraph: all weights
+above the embeddings, and factors of each rank. Every training is a separate process, which also gives its peak memory.
+EM and F1 are those of questions about held-out articles, each read in its own paragraph. There is one seed; learning
+rates are those of mpnet-reader's card. Steps are timed separately, in one process in which the systems take turns. What
+is already trained, answered or timed is not done again. Figures are written to results/lora/training.json.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ PRECISION = "bf16" if "bf16" in offered_precisions() else "f32"
 
 
 def train(system: str, arguments: argparse.Namespace, out: Path) -> dict[str, Any]:
-    """Train a system unless it is trained already: peak memory and size of what is saved."""
+    """Train a system unless it is trained already; return the peak memory and the size of what is saved."""
     figures = out.with_suffix(".json")
     if not figures.is_file():
         steps, batch, (rate, lora) = arguments.steps, arguments.batch, SYSTEMS[system]
@@ -68,7 +68,7 @@ def train(system: str, arguments: argparse.Namespace, out: Path) -> dict[str, An
 
 
 def time_steps(windows: int, tokens: int, rounds: int = 7) -> dict[str, dict[str, Any]]:
-    """Trained parameters and fastest seconds of a step of each system, on windows of random tokens."""
+    """Return trained parameters and fastest seconds of a step of each system, on windows of random tokens."""
     base, rows = find_model("all-mpnet-base-v2"), {}
     ids = torch.randint(5, 30_000, (windows, tokens), generator=torch.Generator().manual_seed(0))
     inputs = (ids, torch.ones_like(ids), torch.zeros_like(ids))

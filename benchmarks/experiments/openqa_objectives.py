@@ -2,11 +2,12 @@
 
 Run:  python benchmarks/experiments/openqa_objectives.py --data ../shared/data --work runs/objectives (needs the train extra)
 
-The collection is the passages of QED's Natural Questions and of AfriQA. Learned from are questions of NQ's training articles
-and of CuratedTREC's training set; lambda is chosen on a third of the questions of NQ's held-out articles, whose answers the
-reader has never seen. Measured are the other two thirds, and those questions of CuratedTREC's test set that a passage of the
-collection answers. The first row is the encoder and the reader after steps of next to no length: its passages are ranked by
-vectors alone and its lambda is chosen as in the other rows. What is trained or answered already is not done again.
+The collection is the passages of QED's Natural Questions and of AfriQA. Training questions are those of NQ's training
+articles and of CuratedTREC's training set; lambda is chosen on a third of the questions of NQ's held-out articles, whose
+answers the reader has never seen. Test questions are the other two thirds, and those of CuratedTREC's test set that a
+passage of the collection answers. The first row is the encoder and the reader after steps of almost zero length: its
+passages are ranked by vectors alone, and its lambda is chosen as in the other rows. What is already trained or answered
+is not done again.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ METRICS = ("em", "f1", "acc@1", "acc@5")
 
 
 def prepare(data: Path, work: Path, count: int) -> dict[str, int]:
-    """Write the collection and the four question lists; returns how many passages and questions they hold."""
+    """Write the collection and the four question lists; return how many passages and questions they contain."""
     paragraphs = {p.text: Paragraph(p.title, p.text, ()) for name in COLLECTION for p in load_paragraphs(data / name)}
     save_squad(work / "collection.json", paragraphs.values())
     asked, held_out = answered_questions(data / NQ), answered_questions(data / NQ, held_out=True)
@@ -60,7 +61,7 @@ def prepare(data: Path, work: Path, count: int) -> dict[str, int]:
 
 
 def answer(work: Path, name: str, model: str | Path, reader: str | Path, passages: int) -> dict[str, Any]:
-    """Answer both test sets; returns EM, F1 and the accuracy of retrieval for each."""
+    """Answer both test sets; return EM, F1 and the retrieval accuracy of each."""
     index = work / f"{name}-index"
     index_passages(index, load_passages(work / "collection.json"), Settings(model=str(model))).close()
     return answer_tests(work, name, METRICS, index=index, reader=reader, span_reranker=None, passages=passages)

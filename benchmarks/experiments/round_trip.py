@@ -1,13 +1,13 @@
-"""What questions generated from documents add to a reader of these documents, against as many further questions of people.
+"""What questions generated from documents add to a reader of them, compared with as many additional human questions.
 
 Run:  oreqa generate --data ../shared/data/squad/squad-v1.1-dev.json.gz --generator DIR --extractor DIR --out questions.jsonl
       python benchmarks/experiments/round_trip.py --data ../shared/data --questions questions.jsonl --work runs/round-trip
 
-The reader of the model pack learns on, for as many steps each: from questions that people asked about other documents alone,
-all of which it has seen before, or, in half of the places, from questions generated from SQuAD dev's paragraphs that passed
-the round trip. Each is also measured with the mean of its weights and of the reader's before. EM and F1 are measured on the
-passages that the questions were asked about: SQuAD dev, whose own questions are looked at here only, NQ's held-out articles,
-and a draw of SQuADShifts Reddit. What is trained or answered already is not done again.
+The reader of the model pack is trained further, for as many steps each: only on questions that people asked about other
+documents, all of which it has seen before; or, for half of them, on questions generated from SQuAD dev's paragraphs that
+passed the round trip. Each is also measured with the mean of its weights and the original reader's. EM and F1 are
+measured on the passages that the questions were asked about: SQuAD dev, whose own questions are used only here, NQ's
+held-out articles, and a draw of SQuADShifts Reddit. What is already trained or answered is not done again.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ questions = {questions}
 
 
 def generated_paragraphs(questions: Path) -> list[Paragraph]:
-    """The passages of a file of generated pairs, with the questions generated from each."""
+    """Return the passages of a file of generated pairs, with the questions generated from each."""
     passages: dict[tuple[str, str], list[Question]] = {}
     for number, (_, row) in enumerate(read_jsonl(questions)):
         question = Question(f"generated-{number}", row["question"], (Gold(row["span"], row["span_start"]),))
@@ -69,7 +69,7 @@ def generated_paragraphs(questions: Path) -> list[Paragraph]:
 
 
 def train(system: str, data: Path, generated: Path, count: int, out: Path, seed: int, rate: float) -> dict[str, Any]:
-    """Train a system unless it is trained already; returns what its run.json holds."""
+    """Train a system unless it is trained already; return the content of its run.json."""
     if not (out / "run.json").is_file():
         files = [(data / name, count // len(PEOPLE)) for name in PEOPLE]
         if system == "people":
@@ -85,7 +85,7 @@ def train(system: str, data: Path, generated: Path, count: int, out: Path, seed:
 
 
 def measure(reader: str | Path, tests: dict[str, tuple[Path, int | None]], out: Path) -> dict[str, dict[str, list[float]]]:
-    """EM and F1 of every question of each test."""
+    """Return EM and F1 of every question of each test."""
     scores = {}
     for test, (file, questions) in tests.items():
         folder = out.with_name(f"{out.name}-{test}")

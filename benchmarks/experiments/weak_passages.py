@@ -2,10 +2,10 @@
 
 Run:  OREQA_PRECISION=f32 python benchmarks/experiments/weak_passages.py --data ../shared/data --work runs/weak
 
-The questions are those of the held-out articles of QED's Natural Questions; the index holds these articles' paragraphs.
-`oreqa mine passages` pairs each question with the first retrieved passage that contains an answer. Counted: how often that
-is the annotated paragraph, how often the answer's first place there is the annotated one, and how often another passage
-contains an answer, which would be taken in a collection without the annotated paragraph.
+The questions are those of the held-out articles of QED's Natural Questions; the index contains these articles'
+paragraphs. `oreqa mine passages` pairs each question with the first retrieved passage that contains an answer. Counted are
+how often that is the annotated paragraph, how often the answer's first place there is the annotated one, and how often
+another passage contains an answer, which would be used in a collection without the annotated paragraph.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ NQ = "extractive/qed-nq-train.json.gz"
 DEPTH = 20
 
 Place = tuple[str, int, int]
-"""A text, and where an answer stands in it."""
+"""A text, and the position of an answer in it."""
 
 
 def percents(matched: Iterable[tuple[Place, Pair | None, Pair | None]]) -> dict[str, float]:
-    """Percentages of questions, each given with its annotated place, its pair, and its pair from any other passage."""
+    """Return percentages of questions, each given with its annotated place, its pair, and its pair from another passage."""
     counts: Counter[str] = Counter()
     for (text, start, end), pair, elsewhere in matched:
         counts["questions"] += 1

@@ -1,1 +1,1 @@
-"""What several benchmarks share. A benchmark imports nothing of another one."""
+"""What several benchmarks share. No benchmark imports another."""

@@ -1,4 +1,4 @@
-"""Questions about paragraphs and about documents, asked of an index as they are or without what answers them."""
+"""Questions about paragraphs and documents, asked of an index as it is, or without the passages that answer them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ COMBINATION = fitted_combination(
 def answer_all(
     index: Index, reader: Reader, reranker: CrossEncoder | None, chosen: list[tuple[Paragraph, Any]], apart: bool
 ) -> list[Row]:
-    """Search and read; ``apart`` leaves the passages of the question's own article out."""
+    """Search and read; ``apart`` excludes the passages of the question's own article."""
     questions = [
         OpenQuestion(question.id, question.text, () if apart else tuple(gold.text for gold in question.answers))
         for _, question in chosen
@@ -39,20 +39,20 @@ def answer_all(
     )
     read: list[list[Hit]] = []
     for (paragraph, _), hits in zip(chosen, searched, strict=True):
-        article = readable_title(paragraph.title)  # a paragraph without one is an article of its own
+        article = readable_title(paragraph.title)  # a paragraph without a title is its own article
         others = [h for h in hits if h.passage.text != paragraph.text and not (article and h.passage.title == article)]
         read.append((others if apart else hits)[:PASSAGES_TOP_K])
     return reading_rows(reader, reranker, questions, read, COMBINATION)
 
 
 SEARCHED = 60
-"""Passages among which those without an answer are looked for."""
+"""Passages searched for ones without an answer."""
 
 
 def answer_documents(
     index: Index, reader: Reader, reranker: CrossEncoder | None, questions: Sequence[OpenQuestion]
 ) -> list[Row]:
-    """Ask questions about documents as ``oreqa ask`` does, and the answerable ones also without the passages that hold an
+    """Ask questions about documents as ``oreqa ask`` does, and the answerable ones also without the passages that contain an
     answer. An answer that ``is_right`` has an F1 of 1."""
     found = index.search([question.text for question in questions], SEARCHED, mode="hybrid", unit="passage")
     asked = [(question, holding_names(question.text, hits)) for question, hits in zip(questions, found, strict=True)]

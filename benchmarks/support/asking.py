@@ -1,4 +1,4 @@
-"""Index documents and ask questions of them with the code of any checkout."""
+"""Index documents and ask questions about them with the code of any checkout."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ json.dump(rows, sys.stdout)
 
 
 def run(source: Path, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
-    """Python with the code of another checkout. What it says goes to our standard error."""
+    """Run Python with the code of another checkout. Its error output goes to our standard error."""
     environment = {**os.environ, "PYTHONPATH": str(source.resolve())}
     command = [sys.executable, "-P", *arguments]
     return subprocess.run(command, env=environment, input=given, stdout=subprocess.PIPE, text=True, check=False)
 
 
 def index(source: Path, folder: Path, place: Path) -> dict[str, Any]:
-    """Index a folder: how many passages, the files that were left out, and the error if nothing could be indexed."""
+    """Index a folder; return the number of passages, the files left out, and the error if nothing could be indexed."""
     done = run(source, "-m", "oreqa", "index", str(folder), "--index", str(place), "--json")
     said = json.loads(done.stdout) if done.stdout.strip() else {}
     problems = [str(problem).replace(str(folder), folder.name) for problem in said.get("problems", ())]
@@ -50,7 +50,7 @@ def index(source: Path, folder: Path, place: Path) -> dict[str, Any]:
 
 
 def ask(source: Path, place: Path, questions: list[OpenQuestion]) -> list[Prediction]:
-    """What that code answers to the questions of one collection."""
+    """Return that code's answers to the questions of one collection."""
     texts = json.dumps([question.text for question in questions])
     done = run(source, "-c", _ASK, str(place), str(JUDGED_PASSAGES), given=texts)
     if done.returncode:
@@ -62,7 +62,7 @@ def ask(source: Path, place: Path, questions: list[OpenQuestion]) -> list[Predic
 
 
 def judged(question: OpenQuestion, answer: str) -> str:
-    """SQuAD's answers as its script does, those made by rule to the character, people's as own_documents.py does."""
+    """Judge SQuAD's answers as its script does, those made by rule to the character, people's as own_documents.py does."""
     if not answer:
         return "refused"
     if question.collection is None:
@@ -72,7 +72,7 @@ def judged(question: OpenQuestion, answer: str) -> str:
 
 
 def show(metrics: dict[str, dict[str, float]]) -> None:
-    """A table with a row a collection."""
+    """Print a table with a row per collection."""
     print(f"{'':12}{'questions':>10}" + "".join(f"{name.removeprefix('answerable_'):>22}" for name in SHOWN))
     for name, row in metrics.items():
         cells = "".join(f"{row[key]:>22.1f}" if key in row else f"{'-':>22}" for key in SHOWN)

@@ -1,5 +1,5 @@
-"""The jobs of ``benchmarks/speed/base_size.py``, each a program of its own: it does the job for every line on its input,
-and prints its seconds and its peak memory."""
+"""The jobs of ``benchmarks/speed/base_size.py``, each a separate program: it does the job once for every line on its
+standard input, and prints its seconds and its peak memory."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ JOBS = {
             "from oreqa import Reader\nreader = Reader(model, precision=precision)",
             "[reader.read(row['question'], row['texts'], k=1) for row in task]",
         ),
-        # What a user writes now that the pipeline is gone: a batch a question, its best span by start + end.
+        # What users write now that the pipeline is gone: one batch per question, its best span by start + end.
         ("read", "theirs"): (
             _DTYPE
             + """

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def fetch(package: str, work: Path) -> Path:
-    """The folder of an unpacked package of the Debian archive."""
+    """Fetch and unpack a package of the Debian archive, and return its folder."""
     folder = work / "packages" / package
     if not folder.exists():
         downloads = work / "downloads" / package
@@ -21,11 +21,11 @@ def fetch(package: str, work: Path) -> Path:
 
 
 def fetch_source(package: str, work: Path) -> Path:
-    """The folder of an unpacked source package, fetched with lists of its own, as few machines have those of sources."""
+    """Fetch and unpack a source package, with package lists of its own, and return its folder: few machines list sources."""
     folder = work / "sources" / package
     if folder.exists():
         return folder
-    work = work.absolute()  # apt takes a relative folder for one of its own root
+    work = work.absolute()  # apt resolves relative folders against its own root
     lists, downloads = work / "apt", work / "downloads" / f"{package}-source"
     for part in (lists / "state/lists/partial", lists / "cache/archives/partial", downloads):
         part.mkdir(parents=True, exist_ok=True)
@@ -39,7 +39,7 @@ def fetch_source(package: str, work: Path) -> Path:
     }
     command = ["apt-get", "-q", *(option for key, value in settings.items() for option in ("-o", f"{key}={value}"))]
     subprocess.run([*command, "update"], check=True, capture_output=True)
-    # The packaging beside the original archive is not needed, and is not there for every version.
+    # The packaging beside the original archive is not needed, and does not exist for every version.
     subprocess.run([*command, "source", "--download-only", package], cwd=downloads, check=False, capture_output=True)
     draft = folder.with_suffix(".draft")
     draft.mkdir(parents=True, exist_ok=True)

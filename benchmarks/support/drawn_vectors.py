@@ -1,4 +1,4 @@
-"""Random vectors in place of those of a model: an index of them costs as much to write and to search."""
+"""Random vectors instead of a model's: an index of them costs as much to write and to search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The systems that endx.py compares: ENDX, its rivals, and ENDX with something changed."""
+"""The systems that endx.py compares: ENDX, its rivals, and changed versions of ENDX."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from support.teachers import Teacher
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """Settings of an encoder's small recipe, which is ENDX with unit vectors; and the system that it is compared with.
+    """The settings of a system in an encoder's small recipe, which is ENDX with unit vectors, and the system's ``rival``.
 
-    Where the ``teacher`` is not the cross-encoder's geometry, support/teachers.py explains it.
+    For a ``teacher`` other than the cross-encoder's geometry, see support/teachers.py.
     """
 
     rival: str | None
@@ -21,7 +21,7 @@ class System:
 
 ALONE = ("alignment=",)
 RAW = ("similarity=dot", "scale=1.0")
-"""Inner products of vectors of any length, as the paper has them."""
+"""Inner products of vectors of any length, as in the paper."""
 KEEP_CROSS = ("alignment.keep_cross=true",)
 """For geometry.py."""
 SYSTEMS = {
@@ -48,11 +48,11 @@ CHANGES: dict[str, tuple[str, ...]] = {
     "all_widths": ("alignment.kernel=gaussian", "alignment.width=median"),
     "dual_widths": ("alignment.kernel=gaussian", "alignment.width=median"),
 }
-"""What is changed in ENDX. ``unaligned`` trains the cross-encoder, but the dual encoder learns nothing from it; ``printed``
-has the paper's weights; the last four are other teachers."""
+"""Changes to ENDX. ``unaligned`` trains the cross-encoder, but the dual encoder learns nothing from it; ``printed`` has the
+weights in the paper; the last four are other teachers."""
 TEACHERS: dict[str, Teacher] = {name: name for name in ("labels", "regression", "all_widths", "dual_widths")}
 HOPS = {"one_hop": ("hops=1",), "eight_hops": ("hops=8",), "joined": ("joining=concatenated",)}
-"""Attention with other hops than four that are averaged, for raw products with and without ENDX."""
+"""Attention with hops other than four averaged ones, for raw products with and without ENDX."""
 SYSTEMS |= {
     f"{base}_{name}": System(base, (*SYSTEMS[base].settings, *settings), TEACHERS.get(name, "geometry"))
     for base in ("endx", "endx_dot")
@@ -65,5 +65,5 @@ for name, settings in HOPS.items():
 
 
 def rivals(rival: str | None) -> list[str]:
-    """A rival, the rival of that, and so on."""
+    """Return a rival, its rival, and so on."""
     return [rival, *rivals(SYSTEMS[rival].rival)] if rival else []

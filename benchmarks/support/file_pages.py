@@ -1,4 +1,4 @@
-"""Files of many formats, from packages of the Debian archive, beside what other programs read in them."""
+"""Files of many formats from packages of the Debian archive, with what other programs read in them."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from support.debian import fetch, fetch_source
 from support.pages import Page
 
 MAX_FILES = 60
-"""Files of a collection, spread evenly over its names."""
+"""Files of a collection, spread evenly over its file names."""
 
 Reference = Callable[[bytes, Path], str]
 
 
 def run(command: list[str], data: bytes) -> str:
-    """What a program prints. Raises if it fails."""
+    """Return what a program prints. Raises if it fails."""
     done = subprocess.run(command, input=data, capture_output=True, check=True, timeout=60)
     return done.stdout.decode("utf-8", "replace")
 
 
 def by_man(data: bytes, file: Path) -> str:
-    """A manual page as man shows it, on lines so long that no word is broken, without its first and last line."""
+    """Return a manual page as man shows it, without its first and last line, on lines long enough not to break words."""
     command = ["env", "MANWIDTH=400", "LC_ALL=C.UTF-8", "man", "-Tutf8", "-l", "-"]
     shown = re.sub(r"\x1b\[[\d;]*m|.\x08", "", run(command, data))
     return re.sub(r"‐\n\s*", "", "\n".join(shown.strip().split("\n")[1:-1])).replace("‐", "-")
 
 
 def by_pandoc(kind: str) -> Reference:
-    """A file as pandoc reads it."""
+    """Return a file as pandoc reads it."""
     return lambda data, file: run(["pandoc", "-f", kind, "-t", "plain", "--wrap=none"], data)
 
 
 def by_info(data: bytes, file: Path) -> str:
-    """The nodes of a file, without their first lines and menus."""
+    """Return the nodes of a file, without their first lines and menus."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "file.info"
         copy.write_bytes(data)
@@ -53,18 +53,18 @@ def by_info(data: bytes, file: Path) -> str:
 
 
 def by_html(data: bytes, file: Path) -> str:
-    """The page that asciidoc made of a file, which lies beside it, as w3m shows it."""
+    """Return the page that asciidoc made of a file, which is beside it, as w3m shows it."""
     page = run(["w3m", "-dump", "-cols", "400", "-T", "text/html"], file.with_suffix(".html").read_bytes())
     return page.rpartition("Last updated")[0] or page
 
 
 def by_tokens(data: bytes, file: Path) -> str:
-    """The names, strings and numbers of JSON."""
+    """Return the names, strings and numbers of JSON."""
     return " ".join(re.findall(r'"(?:[^"\\]|\\.)*"|[-\w.+]+', data.decode()))
 
 
 def by_python(data: bytes, file: Path) -> str:
-    """The docstrings and comments of Python code."""
+    """Return the docstrings and comments of Python code."""
     tree = ast.parse(data)
     kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     texts = [ast.get_docstring(node) or "" for node in ast.walk(tree) if isinstance(node, kinds)]
@@ -73,7 +73,7 @@ def by_python(data: bytes, file: Path) -> str:
 
 
 def by_comments(data: bytes, file: Path) -> str:
-    """The comments of C code without strings that hold their marks."""
+    """Return the comments of C code, ignoring comment marks inside strings."""
     return "\n".join(re.findall(r"/\*.*?\*/|//[^\n]*", data.decode("utf-8", "replace"), re.DOTALL))
 
 
@@ -102,7 +102,7 @@ COLLECTIONS: dict[str, tuple[str, str, str, Reference]] = {
 
 
 def file_pages(work: Path) -> Iterator[Page]:
-    """A page for each file that both can read and that holds words."""
+    """Yield a page for each file with words that both can read."""
     for name, (packages, pattern, suffix, reference) in COLLECTIONS.items():
         files: list[Path] = []
         for package in packages.split():
@@ -118,7 +118,7 @@ _FORMULA = re.compile(
     rb"(?<!\\)\$\$.*?\$\$|(?<![\\$])\$[^$]*\$|\\\[.*?\\\]|\\begin\{(equation|eqnarray|align|array|comment)\*?\}.*?\\end\{\1\*?\}",
     re.DOTALL,
 )
-"""What neither is given of LaTeX: formulas, which pandoc leaves in TeX and oreqa turns into characters, and comments."""
+"""What is removed from LaTeX for both: formulas, which pandoc leaves in TeX and oreqa turns into characters; comments."""
 
 
 def _page(collection: str, file: Path, suffix: str, reference: Reference) -> Iterator[Page]:
@@ -145,6 +145,6 @@ def _page(collection: str, file: Path, suffix: str, reference: Reference) -> Ite
 
 
 def _all_text(document: Document) -> str:
-    """A document's text with its title and headings, each once."""
+    """Return a document's text with its title and headings, each once."""
     headings = dict.fromkeys(heading for section in document.sections for heading in section.heading.split(" > "))
     return "\n".join([document.title, *headings, *document.fields.values(), document.text])

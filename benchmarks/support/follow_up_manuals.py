@@ -15,11 +15,11 @@ MANUALS_OF_PAIRS = {
     "calcurse": ("usr/share/doc/calcurse/manual.html",),
     "lftp": ("usr/share/man/man1/lftp.1.gz",),
 }
-"""The packages of Debian 12, and the files of each that are read."""
+"""The packages of Debian 12, and the files that are read from each."""
 
 
 def lay_out_pairs_manual(package: str, work: Path) -> Path:
-    """The folder with a package's manual."""
+    """Return the folder with a package's manual."""
     folder = work / "manuals" / package
     if not folder.is_dir():
         unpacked, draft = fetch(package, work), folder.with_name(f"{package}.draft")

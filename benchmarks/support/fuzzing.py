@@ -1,4 +1,4 @@
-"""Trials drawn by a seed, for as long as one asks: what fails is printed with what makes it again."""
+"""Runs seeded random trials for a given time, and prints each failure with what reproduces it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 Trial = Callable[[random.Random, Counter[str]], tuple[str, str]]
-"""Tries what it draws, and may count how that ended: the name of what was tried, and what was wrong or nothing."""
+"""Runs a random trial and may count its outcome; returns what was tried, and what was wrong or an empty string."""
 
 
 def fuzz(description: str, prepare: Callable[[Path], Trial]) -> None:
-    """Read --seconds and --seed, try that long what is prepared in a temporary folder, and exit with 1 if any is wrong."""
+    """Read --seconds and --seed, run the trial prepared in a temporary folder that long, and exit with 1 if any fails."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=0)

@@ -1,7 +1,7 @@
-"""What a user of other software would write to search many texts, each run as a process of its own.
+"""What a user of other software would write to search many texts, each run as a separate process.
 
-Each reads texts, questions and the vectors of both from the folder of its one argument, and prints JSON: seconds to
-build, milliseconds of a search one by one (encoding left out, as the vectors are given), and bytes on the disk.
+Each program reads texts, questions and the vectors of both from the folder that is its one argument, and prints JSON:
+seconds to build, milliseconds per single search (without encoding, as the vectors are given), and bytes on the disk.
 """
 
 from __future__ import annotations
@@ -73,4 +73,4 @@ def search(question, vector):
     return store.search(question, 10)
 """ + _END,
 }  # fmt: skip
-"""By their names."""
+"""Programs by name."""

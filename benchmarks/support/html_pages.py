@@ -1,8 +1,8 @@
-"""Web pages of eleven generators: what oreqa reads of them against what w3m shows of them.
+"""Web pages of eleven generators: what oreqa reads in them, compared with what w3m shows.
 
-The reference is `w3m -dump` of the page without its navigation, which is cut out with the selectors below by lexbor, a
-parser that oreqa does not use. Each selector names what the page itself marks as leading elsewhere, or what a browser
-hides. Forms and signs for links to a heading itself are cut out everywhere.
+The reference is `w3m -dump` of the page without its navigation, which lexbor, a parser that oreqa does not use, removes
+by the selectors below. Each selector names what the page itself marks as navigation, or what a browser hides. Forms and
+signs that link to a heading itself are removed everywhere.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from support.debian import fetch
 from support.pages import Page, words
 
 PAGES = 120
-"""Of a collection, at the most: a fixed sample."""
+"""The most pages of a collection: a fixed sample."""
 
 EVERYWHERE = (
     "[style*='display:none'], [style*='display: none'], script, style, template, noscript, select, button, textarea, input,"
@@ -30,7 +30,7 @@ EVERYWHERE = (
 """Scripts, forms, what is hidden, and what only w3m shows: redirections, and the names of pictures without a text."""
 
 FEW = 20
-"""Words: a page that shows fewer without its navigation (a book's contents, an index) is compared with it."""
+"""Words: a page with fewer besides its ``contents`` (a book's table of contents, an index) is compared with them."""
 BOOK_LINK = re.compile(r"\W*(Next|Previous|Prev|Up)\b")
 
 
@@ -38,8 +38,8 @@ BOOK_LINK = re.compile(r"\W*(Next|Previous|Prev|Up)\b")
 class Collection:
     package: str
     folder: str
-    navigation: str  # selectors of what leads to other pages
-    contents: str = ""  # and of lists of what follows, or of an index
+    navigation: str  # selectors of links to other pages
+    contents: str = ""  # selectors of tables of contents and of indexes
     pages: str = "*.html"
 
 
@@ -54,7 +54,7 @@ COLLECTIONS = (
     ),
     # AsciiDoc: "Last updated"; the table of contents, which a script fills.
     Collection("git-doc", "usr/share/doc/git-doc", "div#footer", "div#toc, div.toc"),
-    # Apache: the site's head and foot, the path, languages, arrows to the top; links to the parts of the page beside it.
+    # Apache: the site's header and footer, the path, languages, arrows to the top; links to the page's sections.
     Collection(
         "apache2-doc",
         "usr/share/doc/apache2-doc/manual/en",
@@ -77,16 +77,16 @@ COLLECTIONS = (
             ("maxima-doc", "usr/share/doc/maxima-doc/html"),
         )
     ),
-    # xfpt and DocBook: the site's menu and foot, bars above and below; contents.
+    # xfpt and DocBook: the site's menu and footer, bars above and below; contents.
     Collection(
         "exim4-doc-html",
         "usr/share/doc/exim4-doc-html/spec_html",
         "ul#nav_flow, div.navheader, div.navfooter, div#footer",
         "div.toc",
     ),
-    # gtk-doc: DocBook with a bar, and numbers beside the lines of a listing.
+    # gtk-doc: DocBook with a bar, and line numbers of listings.
     Collection("libgtk-3-doc", "usr/share/gtk-doc/html/gtk3", "table.navigation, div.footer, td.listing_lines", "div.toc"),
-    # Doxygen: the project's head with its tabs, the path, the foot, signs of links, tips under the pointer, line numbers.
+    # Doxygen: the project's header with its tabs, the path, the footer, link signs, tooltips, line numbers.
     Collection(
         "doxygen-doc",
         "usr/share/doc/doxygen/html",
@@ -94,9 +94,9 @@ COLLECTIONS = (
         " div#MSearchSelectWindow, div#MSearchResultsWindow",
         "div.toc, div.summary",
     ),
-    # Written by hand: the site's head with its menus, marked as not to be searched; contents that a click opens.
+    # Written by hand: the site's header with its menus, marked as not to be searched; contents that a click opens.
     Collection("sqlite3-doc", "usr/share/doc/sqlite3", "div.nosearch", "div.fancy_toc"),
-    # MkDocs: the site's bar, side bar and foot.
+    # MkDocs: the site's bar, side bar and footer.
     Collection(
         "mkdocs-doc",
         "usr/share/doc/mkdocs/html",
@@ -113,7 +113,7 @@ def html_pages(work: Path) -> Iterator[Page]:
 
 
 def page_files(collection: Collection, work: Path) -> list[Path]:
-    """The sample of a collection's pages."""
+    """Return the sample of a collection's pages."""
     root = fetch(collection.package, work) / collection.folder
     files = sorted(path for path in root.rglob(collection.pages) if path.is_file() and not path.is_symlink())
     return sorted(random.Random(collection.package).sample(files, min(PAGES, len(files))))
@@ -133,7 +133,7 @@ def _page(collection: Collection, file: Path) -> Page:
 
 
 def _without(page: bytes, selectors: str) -> str:
-    """The page's markup without what the selectors name, and without paragraphs of "Next: ..., Up: ..."."""
+    """Return the page's markup without what the selectors match, and without paragraphs of "Next: ..., Up: ..."."""
     from selectolax.lexbor import LexborHTMLParser
 
     tree = LexborHTMLParser(page)
@@ -151,7 +151,10 @@ def show(page: str) -> str:
 
 
 def document_text(document: Document, reference: str) -> str:
-    """All that oreqa holds of a page, each heading once. A window's frame shows the title: it counts where w3m shows it."""
+    """Return oreqa's text of a page, each heading once.
+
+    The title, shown in the window's frame, counts only if w3m shows it.
+    """
     headings: list[str] = []
     before: list[str] = []
     for section in document.sections:

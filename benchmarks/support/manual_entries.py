@@ -1,4 +1,4 @@
-"""The entries of manual pages, read from their source by macros, and not as oreqa reads them."""
+"""The entries of manual pages, read from their source by macros, not as oreqa reads them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAME = re.compile(r"(?<![\w-])(--[a-z][\w-]*\w)|^(?:set )?([a-z]\w*(?:[_-]\w+)+)
 
 
 def lay_out_pages(package: str, work: Path, pattern: str = "man[158]/*.gz") -> Path:
-    """The folder with manual pages of a package."""
+    """Return the folder with manual pages of a package."""
     folder = work / "manual-pages" / package
     if not folder.is_dir():
         draft = folder.with_suffix(".draft")
@@ -34,7 +34,7 @@ def lay_out_pages(package: str, work: Path, pattern: str = "man[158]/*.gz") -> P
 
 
 def source_lines(page: Path) -> Iterator[tuple[str, str]]:
-    """Each line of a page's source that says something, as "text", "term" or "heading"."""
+    """Yield each line of a page's source that has content, as "text", "term" or "heading"."""
     with gzip.open(page, "rt", encoding="utf-8", errors="replace") as file:
         lines = [line for line in file if not line.startswith(COMMENTS)]
     is_term = False
@@ -62,7 +62,7 @@ def source_lines(page: Path) -> Iterator[tuple[str, str]]:
 
 
 def entries(page: Path, name: re.Pattern[str] = NAME) -> Iterator[tuple[str, str]]:
-    """The names of options and settings, each with what is said of it up to the next name or heading."""
+    """Yield the names of options and settings, each with its description up to the next name or heading."""
     names: list[str] = []
     said: list[str] = []
     for kind, text in (*source_lines(page), ("heading", "")):
@@ -77,6 +77,6 @@ def entries(page: Path, name: re.Pattern[str] = NAME) -> Iterator[tuple[str, str
 
 
 def holds_most(description: str, answer: str) -> bool:
-    """Whether nine in ten words of an answer stand in a description."""
+    """Return whether nine in ten words of an answer are in a description."""
     answered = set(re.findall(r"\w+", answer.lower()))
     return bool(answered) and len(answered & set(re.findall(r"\w+", description.lower()))) >= 0.9 * len(answered)

@@ -12,11 +12,11 @@ from support.debian import fetch
 QUESTIONS = Path(__file__).parents[2] / "recipes" / "base" / "questions"
 PACKAGES = read_json(QUESTIONS / "packages.json")
 MANUALS = ("angband-data", "rsync", "tor")
-"""Those that are held out, but for dovecot-core: it has three times as many passages as these."""
+"""The held-out manuals except dovecot-core, which has three times as many passages as these."""
 
 
 def lay_out_manual(package: str, work: Path) -> Path:
-    """The folder with the documents of a package that questions were written from."""
+    """Return the folder with the documents of a package that questions were written from."""
     folder = work / "manuals" / package
     if not folder.is_dir():
         unpacked, draft = fetch(package, work), folder.with_name(f"{package}.draft")
@@ -29,6 +29,6 @@ def lay_out_manual(package: str, work: Path) -> Path:
 
 
 def manual_questions(package: str) -> list[OpenQuestion]:
-    """The questions with short answers, and those without any: what only a block answers has none to compare with."""
+    """Return the questions with short answers and those without any; those answered only by a block are left out."""
     rows = [row for _, row in read_jsonl(QUESTIONS / f"{package}.jsonl") if "answers" in row]
     return [OpenQuestion(row["id"], row["question"], tuple(row["answers"]), collection=package) for row in rows]

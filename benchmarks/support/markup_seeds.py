@@ -1,5 +1,5 @@
 # ruff: noqa: E501
-"""Small files of the formats of markup, mails and containers, and what is put into them to damage them."""
+"""Small files in the formats of markup, mails and containers, and fragments that are inserted to damage them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ PACKED = {"zip": "page.html"}
 
 
 def random_text(rng: random.Random) -> str:
-    """Paragraphs of words."""
+    """Return paragraphs of words."""
     return "\n\n".join(" ".join(rng.choices(WORDS, k=rng.randint(1, 80))) for _ in range(rng.randint(1, 9)))
 
 
@@ -114,7 +114,7 @@ def _notebook(rng: random.Random) -> bytes:
 
 
 def mail(rng: random.Random) -> bytes:
-    """A message with other forms of its text, and files and messages that are attached to it."""
+    """Return a message with alternative forms of its text, and with attached files and messages."""
     message = EmailMessage()
     message["Subject"], message["From"], message["Date"] = "Ein Käfer", "a@b.org", "Mon, 02 Jan 2023 10:00:00 +0100"
     message.set_content(random_text(rng))

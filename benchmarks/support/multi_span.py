@@ -1,5 +1,5 @@
-"""Exact-match and partial-match F1 of answers that are several spans, as MultiSpanQA defines them (Li et al., NAACL 2022,
-section 5), and their difference between two systems."""
+"""Exact-match and partial-match F1 of answers with several spans, as defined by MultiSpanQA (Li et al., NAACL 2022,
+section 5), and the difference between two systems."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ RESAMPLES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Of a question: the different spans that were predicted, those of the answer, how many are equal after normalisation,
-    and the partial scores of the predicted and of the right ones, summed."""
+    """The counts of a question: distinct predicted spans, distinct right spans, spans equal after normalisation, and the
+    summed partial scores of the predicted and of the right spans."""
 
     predicted: int
     gold: int
@@ -28,10 +28,10 @@ class Counts:
 
 
 def counts(predicted: Sequence[str], gold: Sequence[str]) -> Counts:
-    """The counts of a question.
+    """Return the counts of a question.
 
-    The partial score of a predicted span is the longest stretch of characters that it shares with a right one, as a share of
-    its own length; that of a right span, as a share of the right one's. Each takes its best partner.
+    The partial score of a predicted span is the longest substring that it shares with a right one, as a share of its own
+    length; that of a right span, as a share of the right one's. Each uses its best partner.
     """
     spans, golds = (sorted({normalize_answer(text) for text in texts} - {""}) for texts in (predicted, gold))
     shared = np.array([[_shared(span, right) for right in golds] for span in spans]).reshape(len(spans), len(golds))
@@ -45,13 +45,13 @@ def _shared(a: str, b: str) -> int:
 
 
 def f1_scores(rows: Sequence[Counts]) -> dict[str, float]:
-    """Micro-averaged precision, recall and F1 in percent, of equal spans (``em``) and of parts (``partial``)."""
+    """Return micro-averaged precision, recall and F1 in percent, of equal spans (``em``) and of parts (``partial``)."""
     sums = _table(rows).sum(axis=0)
     return {name: round(value, 1) for name, value in zip(_NAMES, _scores(sums[None])[0].tolist(), strict=True)}
 
 
 def f1_difference(a: Sequence[Counts], b: Sequence[Counts], seed: int = 0) -> dict[str, tuple[float, float, float]]:
-    """How much more ``b`` has than ``a`` on the same questions, in percent, with its 95% interval by bootstrap."""
+    """Return how much ``b`` gains over ``a`` on the same questions, in percent, with its 95% bootstrap interval."""
     before, after = _table(a), _table(b)
     rng = np.random.default_rng(seed)
     times = rng.multinomial(len(a), np.full(len(a), 1 / len(a)), RESAMPLES)
@@ -70,7 +70,7 @@ def _table(rows: Sequence[Counts]) -> NDArray[np.float64]:
 
 
 def _scores(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The scores ``[n, 6]`` of summed counts ``[n, 5]``."""
+    """Return the scores ``[n, 6]`` of summed counts ``[n, 5]``."""
     predicted, gold, exact, precise, covered = np.maximum(sums, 1e-12).T
     columns = []
     for right, reached in ((exact, exact), (precise, covered)):

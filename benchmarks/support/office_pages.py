@@ -1,8 +1,8 @@
 """Word, OpenDocument, PowerPoint and Excel files of the Debian archive, for extraction.py.
 
-Real files, as they were attached to reports of bugs, come with the sources of Apache POI and of ODFDOM, small ones for
-each feature with those of pandoc. The references are pandoc's plain text, python-pptx's text frames, tables and notes,
-and the tables that xlsx2csv writes. None of them reads headers and footers, nor pandoc text boxes.
+Real files, attached to bug reports, come with the sources of Apache POI and of ODFDOM; small files for each feature come
+with those of pandoc. The references are pandoc's plain text, python-pptx's text frames, tables and notes, and the tables
+written by xlsx2csv. None of them reads headers and footers, and pandoc does not read text boxes.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from support.pages import Page
 SOURCES = {"libapache-poi-java": ("docx", "pptx", "xlsx"), "libodfdom-java": ("odt",), "pandoc": ("docx", "odt")}
 ADDED = "Headers and footers"
 ADDED_SLIDE = re.compile(r"slide \d+")
-"""Headings that oreqa makes: of what the references do not read, and of slides without a title."""
+"""Headings that oreqa adds: of what the references do not read, and of slides without a title."""
 WITHOUT_PICTURES = "function Image() return {} end"
-"""For pandoc: descriptions of pictures, which oreqa counts as left out, are no text of its references either."""
+"""For pandoc: oreqa counts descriptions of pictures as left out, so the references omit them too."""
 
 
 def word_pages(work: Path) -> Iterator[Page]:
-    """A page for each file that both can read, with words in it."""
+    """Yield a page for each file with words that both can read."""
     for package, kinds in SOURCES.items():
         folder = fetch_source(package, work)
         for kind in kinds:
@@ -58,7 +58,7 @@ def _pages(collection: str, files: list[Path], work: Path) -> Iterator[Page]:
 
 
 def _document_text(document: Document, reference: str) -> str:
-    """A document's text with each heading where its section begins, and its title if the reference has that, too."""
+    """Return a document's text with each heading where its section begins, and its title if the reference also has it."""
     pieces = [document.title] if " ".join(document.title.split()) in " ".join(reference.split()) else []
     if not document.sections:
         pieces.append(document.text)
@@ -78,7 +78,7 @@ def _document_text(document: Document, reference: str) -> str:
 
 
 def _reference(file: Path, work: Path) -> str:
-    """What another extractor says; "" if it cannot read the file."""
+    """Return the text of another extractor; "" if it cannot read the file."""
     kept = work / "references" / "/".join(file.parts[-3:])
     kept = kept.with_name(f"{kept.name}.txt")
     if not kept.exists():
@@ -102,7 +102,7 @@ def _plain(file: Path) -> str:
 
 
 def _distinct(text: str) -> str:
-    """Each word of letters once: readers differ in how they show numbers and dates, and how often the names of columns."""
+    """Return each word of letters once: readers differ in how they show numbers and dates, and how often column names."""
     return " ".join(dict.fromkeys(word for word in re.findall(r"\w+", text.lower()) if word.isalpha()))
 
 
@@ -137,7 +137,7 @@ def _slides(file: Path) -> str:
 
 
 def _sheets(file: Path, work: Path) -> str:
-    """The different words of all sheets that are not hidden."""
+    """Return the distinct words of all sheets that are not hidden."""
     program = next(fetch("xlsx2csv", work).rglob("xlsx2csv*.py"), None)
     if program is None:
         return ""

@@ -27,7 +27,7 @@ def write_questions(file: Path, questions: Sequence[OpenQuestion]) -> None:
 
 
 def trec_test(data: Path, texts: Collection[str], asked: Sequence[OpenQuestion]) -> list[OpenQuestion]:
-    """Questions of CuratedTREC's test set that one of the texts answers, and that are not worded like one that was
+    """Return the questions of CuratedTREC's test set that one of the texts answers, except those worded like one that was
     ``asked``."""
     seen = {normalize_answer(question.text) for question in asked}
     return [
@@ -38,7 +38,7 @@ def trec_test(data: Path, texts: Collection[str], asked: Sequence[OpenQuestion])
 
 
 def answer_tests(work: Path, name: str, metrics: Sequence[str], **options: Any) -> dict[str, dict[str, float]]:
-    """Answer the lists of ``TESTS`` into ``work/NAME-TEST`` unless that was done; returns some metrics of each."""
+    """Answer the lists of ``TESTS`` into ``work/NAME-TEST`` unless that is done; return some metrics of each."""
     figures = {}
     for test in TESTS:
         out = work / f"{name}-{test}"

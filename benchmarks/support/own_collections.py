@@ -1,7 +1,7 @@
 """The collections of quality/questions: documents of Debian packages, fetched and laid out in folders.
 
-Each collection becomes the folder `WORK/collections/NAME`. Its files are copied as their authors wrote them; those that the
-package keeps gzipped are unpacked, and those without an extension become .txt.
+Each collection becomes the folder `WORK/collections/NAME`. Its files are copied unchanged, except that gzipped files
+are unpacked and files without an extension get .txt.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ COLLECTIONS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "securing": {"harden-doc": ("usr/share/doc/harden-doc/html/en-US/*.html",)},
 }
-"""Collection -> package -> the files of it that are taken, as patterns."""
+"""Collection -> package -> patterns of the files that are used."""
 
 _MISC = ("airport", "birthtoken", "countries", "currency", "inter.phone", "languages", "na.postalcodes")
 _DAYS = ("birthday", "computer", "discordian", "lotr", "newzealand", "southafrica", "usholiday")
@@ -114,7 +114,7 @@ COMPUTED: dict[str, dict[str, tuple[str, ...]]] = {
         "zstd": ("usr/share/doc/zstd/README.md.gz",),
     },
 }
-"""The same for computed-tuning.jsonl and computed-reporting.jsonl, which ask about the collection ``tables``, too."""
+"""The same for computed-tuning.jsonl and computed-reporting.jsonl, which also ask about the collection ``tables``."""
 
 _LLVM = (
     "BuildingADistribution", "CMake", "CodingStandards", "CommandGuide/FileCheck", "CommandGuide/lit", "CommandGuide/llc",
@@ -129,7 +129,7 @@ VERSIONS: dict[str, dict[str, tuple[str, ...]]] = {
         for package in ("llvm-14-doc", "llvm-16-doc")
     },
 }
-"""The same for versions.jsonl, with a folder a package."""
+"""The same for versions.jsonl, with a folder per package."""
 
 SEVERAL: dict[str, dict[str, tuple[str, ...]]] = {
     "board": {"gnugo": ("usr/share/doc/gnugo/html/gnugo_[0-9]*.html",)},
@@ -142,7 +142,7 @@ EVERY = COLLECTIONS | LISTS | FRESH | HOWTO | COMPUTED | VERSIONS | SEVERAL
 
 
 def lay_out(name: str, work: Path) -> Path:
-    """The folder of a collection, fetched if it is not there yet."""
+    """Return the folder of a collection, fetched if it is missing."""
     folder = work / "collections" / name
     if folder.is_dir():
         return folder

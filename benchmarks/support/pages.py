@@ -1,4 +1,4 @@
-"""A page of a document as oreqa and as another program read it, and its words."""
+"""A page of a document as read by oreqa and by another program, and its words."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True)
 class Page:
-    """A page as another program reads it (``reference``), as oreqa reads it (``text``), and what oreqa reports of it."""
+    """A page as another program reads it (``reference``), as oreqa reads it (``text``), and what oreqa reports about it."""
 
     collection: str
     name: str
@@ -27,7 +27,7 @@ def words(text: str) -> Counter[str]:
 
 
 def table(pages: list[Page]) -> dict[str, dict[str, float]]:
-    """A row a collection: recall and precision over all its words, and its pages under 95%."""
+    """Return a row per collection: recall and precision over all its words, and its pages under 95%."""
     rows: dict[str, dict[str, float]] = {}
     for collection in dict.fromkeys(page.collection for page in pages):
         members = [page for page in pages if page.collection == collection]

@@ -40,21 +40,21 @@ class Answer:
 
 Vectors = NDArray[np.float32]
 Embed = Callable[[Sequence[Sequence[str]], Sequence[Answer]], tuple[Vectors, Vectors]]
-"""From the questions about each answer, and the answers, to the questions' vectors [questions, dim] and the answers'
-[answers, dim]: a model may look at both."""
+"""Turns the questions about each answer, and the answers, into the questions' vectors [questions, dim] and the answers'
+[answers, dim]; a model may look at both."""
 
 
 def encoder_vectors(
     encoder: Encoder, questions: Sequence[Sequence[str]], answers: Sequence[Answer]
 ) -> tuple[Vectors, Vectors]:
-    """The vectors that a search compares: questions alone, answers inside their passages."""
+    """Return the vectors that a search compares: questions alone, answers inside their passages."""
     passages = encoder.encode_passages([encoder_input(answer.passage) for answer in answers])
     of_answers = [vectors[1 + answer.number] for vectors, answer in zip(passages, answers, strict=True)]
     return encoder.encode([question for group in questions for question in group]), np.stack(of_answers)
 
 
 def load_cross(model: Path) -> CrossSide:
-    """The cross-encoder that was saved with a model, in its mode for evaluation."""
+    """Load the cross-encoder that was saved with a model, in evaluation mode."""
     config = AutoConfig.from_pretrained(model / CROSS)
     cross = CrossSide(config, config.oreqa.get("similarity") != "dot")
     cross.load_state_dict(load_file(model / CROSS / "model.safetensors"))
@@ -65,8 +65,8 @@ def load_cross(model: Path) -> CrossSide:
 def cross_vectors(
     folder: EncoderFolder, cross: CrossSide, questions: Sequence[Sequence[str]], answers: Sequence[Answer]
 ) -> tuple[Vectors, Vectors]:
-    """The vectors of the cross-encoder that taught a model: a question's beside its answer, an answer's the mean of those
-    beside each of its questions."""
+    """Return the vectors of the cross-encoder that taught a model: a question's beside its answer; for an answer, the
+    mean of those beside each of its questions."""
     of_questions, of_answers = [], []
     for texts, answer in zip(questions, answers, strict=True):
         title, context, spans = encoder_input(answer.passage)
@@ -83,7 +83,7 @@ def cross_vectors(
 
 
 def named_model(text: str) -> tuple[str, str]:
-    """NAME=DIR in its two parts."""
+    """Split NAME=DIR into its two parts."""
     name, _, folder = text.partition("=")
     if not name or not folder:
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=DIR")

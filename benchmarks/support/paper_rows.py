@@ -1,17 +1,17 @@
-"""The rows of docs/results/papers.md: a published figure, where ours lies under results/, and what the two say together."""
+"""The rows of docs/results/papers.md: a published figure, the place of ours under results/, and what both say together."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 Figure = tuple[str, ...]
-"""A figure: the file under results/, and the keys to it."""
+"""A figure: the file under results/, and its keys in the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row. ``ours`` are figures, shown with arrows between them, as ``theirs`` are; without any it was not run, and
-    ``verdict`` says what it would need. ``size`` is what ours were trained with and asked; ``seeds`` counts trainings."""
+    """A row. ``ours`` are figures, shown with arrows between them, like ``theirs``. Without any, nothing was run, and
+    ``verdict`` says what a run would need. ``size`` gives our training pairs and questions; ``seeds`` counts trainings."""
 
     table: str
     system: str
@@ -25,7 +25,7 @@ class Row:
 def _endx(
     table: str, system: str, theirs: str, size: str, names: str, verdict: str, *, encoder: str = "gru", file: str = "squad"
 ) -> Row:
-    """A row of endx.py: the systems ``names`` of an encoder, with the seeds of the last."""
+    """Return a row of endx.py: the systems ``names`` of an encoder, with the seeds of the last."""
     runs = [f"{encoder} {name}" for name in names.split()]
     ours = tuple((f"endx/{file}.json", "rows", run, "mrr") for run in runs)
     return Row(table, system, theirs, ours, size, (f"endx/{file}.json", "rows", runs[-1], "seeds"), verdict)

@@ -28,7 +28,7 @@ TEXTS = (
 
 
 def paragraph_texts(data: Path, count: int) -> list[str]:
-    """``count`` texts of 200 to 1,000 characters, SQuAD dev's paragraphs first; from 22,894 on with a number in front."""
+    """Return ``count`` texts of 200 to 1,000 characters, SQuAD dev's paragraphs first; numbered in front from 22,894 on."""
     texts = [paragraph.text for paragraph in squad(data)]
     texts += [p.text for name in TEXTS for p in load_squad(data / "extractive" / f"{name}.json.gz")]
     texts = [text for text in dict.fromkeys(texts) if 200 <= len(text) <= 1000]
@@ -38,8 +38,8 @@ def paragraph_texts(data: Path, count: int) -> list[str]:
 
 
 def real_documents(data: Path) -> list[Document]:
-    """Some 100,000 distinct texts, most of a sentence: SQuAD dev's paragraphs, sentences of Wikipedia that answer questions
-    of two sets, and what the Debian archive says of each of its packages."""
+    """Return some 100,000 distinct texts, most of one sentence: SQuAD dev's paragraphs, sentences of Wikipedia that answer
+    questions of two sets, and the Debian archive's descriptions of its packages."""
     documents = [Document(f"squad {n}", p.title.replace("_", " "), p.text) for n, p in enumerate(squad(data))]
     for name in ("qed-nq-sentence", "selqa"):
         documents += [Document(f"{name} {e.id}", e.title, e.text) for e in load_corpus(data / "retrieval" / name)]
@@ -48,7 +48,7 @@ def real_documents(data: Path) -> list[Document]:
 
 
 def _packages() -> Iterator[tuple[str, str]]:
-    """The packages of the Debian archive with what they are, in a line."""
+    """Yield the packages of the Debian archive with their one-line descriptions."""
     rows = subprocess.run(["apt-cache", "dumpavail"], check=True, capture_output=True, text=True).stdout.splitlines()
     name = ""
     for key, _, value in (row.partition(": ") for row in rows):

@@ -1,8 +1,8 @@
 """PDFs for extraction.py: manuals of the Debian archive, read by poppler's pdftotext and by oreqa, page by page.
 
-The reference is `pdftotext -raw`, which gives a page's text in the order of the file, as PDFium does; the order matters
-to neither measure. From it, by the rules below: words parted at the ends of lines are joined, running heads are dropped,
-and tables of contents and indexes are left out with all of their pages.
+The reference is `pdftotext -raw`, which gives a page's text in the order of the file, as PDFium does; the order does
+not affect either measure. The rules below join words that are split at line ends, drop running heads, and leave out the
+pages of tables of contents and indexes.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ SAMPLE, SEED = 200, 17
 
 @dataclass(frozen=True)
 class Manual:
-    """``heads`` are lines of running heads and feet; they are dropped among the first and last ``depth`` lines of a page.
-    ``skipped`` are the pages, from 1, of tables of contents and indexes."""
+    """``heads`` are lines of running heads and feet, dropped among the first and last ``depth`` lines of a page. ``skipped``
+    are the pages, from 1, of tables of contents and indexes."""
 
     collection: str
     package: str
@@ -106,7 +106,7 @@ def pdf_pages(work: Path) -> Iterator[Page]:
 
 
 def manual_file(manual: Manual, work: Path) -> Path:
-    """The manual as a .pdf file, unpacked if need be."""
+    """Return the manual as a .pdf file, unpacked if necessary."""
     file = fetch(manual.package, work) / manual.file
     packed = file if file.suffix == ".gz" else file.with_name(f"{file.name}.gz")
     if not packed.exists():
@@ -139,19 +139,19 @@ def manual_pages(manual: Manual, work: Path) -> Iterator[Page]:
 
 
 def plain(text: str, manual: Manual) -> str:
-    """A page of pdftotext's without its running heads, the words that ends of lines part joined."""
+    """Return a page from pdftotext without its running heads, with words joined that line ends split."""
     lines = [line.strip() for line in text.split("\n") if line.strip()]
     head = re.compile("|".join(f"(?:{rule})" for rule in manual.heads) or r"(?!)")
     kept = [
         line for at, line in enumerate(lines) if not (min(at, len(lines) - 1 - at) < manual.depth and head.fullmatch(line))
     ]
-    text = re.sub(r"\bL\s?A\s?T\s?E\s?X", "LATEX", "\n".join(kept))  # the logo's letters stand at several heights
+    text = re.sub(r"\bL\s?A\s?T\s?E\s?X", "LATEX", "\n".join(kept))  # the logo's letters are at several heights
     text = re.sub("[ﬀﬁﬂﬃﬄ]", lambda match: unicodedata.normalize("NFKC", match[0]), text)
     return re.sub(r"([^\W\d_])[-\u00ad‐]\n(?=[a-z])", r"\1", text)
 
 
 def page_texts(document: Document) -> dict[str, str]:
-    """The text of each page of a document by its name, headings included where their sections begin."""
+    """Return the text of each page of a document by name, with headings where their sections begin."""
     pieces: dict[str, list[str]] = {}
     ends = [place.start for place in document.places[1:]] + [len(document.text)]
     for place, end in zip(document.places, ends, strict=True):

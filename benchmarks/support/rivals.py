@@ -1,4 +1,4 @@
-"""What a user of other software would write, each run as a process of its own; the last line that it prints is JSON."""
+"""What users of other software would write, each run as a separate process; the last line that it prints is JSON."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ print(json.dumps({"seconds": seconds, "questions": len(questions), "p1": p1, "ve
 """,
 }
 
-# It only reads: its five passages are given to it, while ours searches an index and reads. Arguments: a file, a reader.
+# It only reads: its five passages are given, while ours searches an index and reads. Arguments: a file, a reader.
 READ_ONE = """
 import json, sys
 from transformers import pipeline

@@ -25,9 +25,9 @@ from oreqa.provenance import versions
 class Separation:
     """How far pairs that share an answer stand out by their inner products.
 
-    ``same`` and ``different`` are the mean inner products of pairs that share an answer and of those that do not, ``spread``
-    is the standard deviation of the latter. ``separation`` is (same − different) / spread, Glass's delta: it depends neither
-    on the vectors' scale nor on how similar an encoder finds all texts, so that encoders can be compared by it.
+    ``same`` and ``different`` are the mean inner products of pairs that share an answer and of those that do not;
+    ``spread`` is the standard deviation of the latter. ``separation`` is (same − different) / spread, Glass's delta. It
+    depends neither on the vectors' scale nor on how similar an encoder finds all texts, so it can compare encoders.
     """
 
     same: float
@@ -37,9 +37,9 @@ class Separation:
 
 
 def pair_separation(similarities: Doubles, shared: Flags) -> Separation:
-    """The separation of pairs, from their inner products ``[pairs]`` and whether each pair shares an answer ``[pairs]``.
+    """Return the separation of pairs, from their inner products and whether each shares an answer, both ``[pairs]``.
 
-    Raises InputError if there are no pairs of one kind, or if the pairs of different answers are all equally similar.
+    Raises InputError if there are no pairs of one kind, or if the pairs with different answers are all equally similar.
     """
     if shared.all() or not shared.any():
         raise InputError("a separation takes pairs that share an answer and pairs that do not")
@@ -58,14 +58,14 @@ def write_geometry(
 ) -> dict[str, Any]:
     """Show how encoders place questions that share an answer.
 
-    ``groups`` are two answers or more, each with its questions, two or more. ``vectors`` has, by the encoder's name, the
-    vectors of the questions in the order of the groups, ``[questions, dim]``, and of the answers, ``[answers, dim]``, of any
-    length: similarity is their inner product, as in search. t-SNE, started with ``seed``, takes the cosine distance.
+    ``groups`` are at least two answers, each with at least two questions. ``vectors`` maps the encoder's name to the vectors
+    of the questions in the order of the groups, ``[questions, dim]``, and of the answers, ``[answers, dim]``, of any length:
+    similarity is their inner product, as in search. t-SNE, seeded with ``seed``, uses the cosine distance.
 
-    Writes ``similarities.png``, ``tsne.png``, ``report.html``, which needs no other file, and ``geometry.json`` to ``out``,
-    and returns what geometry.json holds: the ``Separation`` of question pairs and that of pairs of a question and an answer.
+    Writes ``similarities.png``, ``tsne.png``, a self-contained ``report.html`` and ``geometry.json`` to ``out``, and
+    returns the content of geometry.json: the ``Separation`` of question pairs and that of question-answer pairs.
 
-    Raises InputError for vectors that are all alike, and an ``out`` that holds a run, a model or an index.
+    Raises InputError for vectors that are all alike, and if ``out`` contains a run, a model or an index.
     """
     out = run_folder(out)
     sizes = [len(questions) for _, questions in groups]
@@ -97,7 +97,7 @@ def write_geometry(
 
 
 def _measure(questions: Doubles, answers: Doubles, owners: Rows) -> tuple[dict[str, Any], Doubles]:
-    """An encoder's separations, and its question-question similarities in deviations from those of different answers."""
+    """Return an encoder's separations, and its question similarities in deviations from those of different answers."""
     similarities = questions @ questions.T
     first, second = np.triu_indices(len(owners), 1)
     of_questions = pair_separation(similarities[first, second], owners[first] == owners[second])
@@ -151,11 +151,11 @@ def _separations(models: Mapping[str, Mapping[str, float]]) -> str:
 
 
 def similarity_figure(panels: Mapping[str, Doubles], sizes: Sequence[int]) -> bytes:
-    """Matrices of question-question similarities beside each other, as PNG.
+    """Draw matrices of question-question similarities side by side, as PNG.
 
-    ``panels`` are matrices ``[questions, questions]`` by their titles, in units that they share: all have one colour scale.
-    ``sizes`` are the numbers of questions of the answers in turn; lines separate the answers, and their numbers from 1 stand
-    at the margin. The diagonal is left blank: that a question is similar to itself says nothing.
+    ``panels`` are matrices ``[questions, questions]`` by title, in common units: all share one colour scale. ``sizes``
+    are the numbers of questions per answer; lines separate the answers, whose numbers, from 1, are in the margin. The
+    diagonal is blank, because a question is always similar to itself.
     """
     off_diagonal = ~np.eye(sum(sizes), dtype=bool)
     shown = np.concatenate([matrix[off_diagonal] for matrix in panels.values()])
@@ -183,11 +183,10 @@ def similarity_figure(panels: Mapping[str, Doubles], sizes: Sequence[int]) -> by
 
 
 def tsne_figure(panels: Mapping[str, tuple[Doubles, Doubles]], sizes: Sequence[int]) -> bytes:
-    """Questions and their answers in the plane, one panel an encoder, as PNG.
+    """Draw questions and their answers in the plane, one panel per encoder, as PNG.
 
-    ``panels`` are coordinates of the questions ``[questions, 2]`` and of the answers ``[answers, 2]``, by their titles.
-    ``sizes`` are the numbers of questions of the answers in turn. A line leads from each question to its answer; the
-    answers' numbers count from 1.
+    ``panels`` are coordinates of the questions ``[questions, 2]`` and of the answers ``[answers, 2]``, by title. ``sizes``
+    are the numbers of questions per answer. A line connects each question with its answer; answers are numbered from 1.
     """
     columns, rows = _layout(len(panels))
     figure = new_figure(3.6 * columns, 3.8 * rows)
@@ -217,39 +216,39 @@ def tsne_figure(panels: Mapping[str, tuple[Doubles, Doubles]], sizes: Sequence[i
 
 
 def tsne(vectors: Doubles, seed: int) -> Doubles:
-    """The rows of ``vectors`` in the plane, ``[points, 2]``, by t-SNE (Van der Maaten & Hinton 2008) of cosine distances."""
+    """Project ``vectors`` to the plane, ``[points, 2]``, by t-SNE (Van der Maaten & Hinton 2008) of cosine distances."""
     from sklearn.manifold import TSNE
 
-    # The exact method gives the same numbers however many threads there are.
+    # The exact method gives the same numbers with any number of threads.
     settings = {"perplexity": perplexity(len(vectors)), "metric": "cosine", "init": "pca", "method": "exact"}
     return np.asarray(TSNE(random_state=seed, **settings).fit_transform(vectors), np.float64)
 
 
 def perplexity(points: int) -> float:
-    """How many neighbours count for each of ``points``, 4 or more: t-SNE's usual 30, of fewer points about a third.
+    """Return the number of neighbours for ``points`` (4 or more): t-SNE's usual 30, or about a third of fewer points.
 
-    Below 2.5 the questions of an answer fall on one point.
+    Below 2.5 the questions of an answer collapse to one point.
     """
     return min(30.0, max(2.5, (points - 1) / 3))
 
 
 def _layout(panels: int) -> tuple[int, int]:
-    """Columns and rows of panels: up to three beside each other, and rows of nearly equal length."""
+    """Return columns and rows of panels: up to three columns, and rows of nearly equal length."""
     rows = -(-panels // 3)
     return -(-panels // rows), rows
 
 
 def _grid(figure: Any, panels: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
-    """The axes of each panel, titled, and what belongs there; rows are filled from the left."""
+    """Yield the axes of each panel, titled, and its content; rows are filled from the left."""
     columns, rows = _layout(len(panels))
     for place, (title, content) in enumerate(panels.items(), 1):
         axes = figure.add_subplot(rows, columns, place)
-        axes.set_title(title, fontsize=10, parse_math=False)  # a name may hold a $
+        axes.set_title(title, fontsize=10, parse_math=False)  # a name may contain a $
         yield axes, content
 
 
 def _png(figure: Any) -> bytes:
-    """A figure as a PNG file; the same figure gives the same bytes."""
+    """Return a figure as a PNG file; the same figure gives the same bytes."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=160, metadata={"Software": None})
     return buffer.getvalue()

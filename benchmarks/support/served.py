@@ -1,4 +1,4 @@
-"""A server of an index in a process of its own, what it takes of the machine, and clients that ask it."""
+"""A server of an index in a separate process, its CPU time and memory, and clients that ask it."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ class Server:
     port: int
 
     def cpu_seconds(self) -> float:
-        """The processor's time that it took so far, all threads together."""
+        """Return the CPU time used so far, of all threads together."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / _TICKS
 
     def resident_mb(self) -> float:
-        """Its memory."""
+        """Return the resident memory."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(status.partition("VmRSS:")[2].split()[0]) / 1000
 
 
 def paragraph_index(data: Path, work: Path, count: int) -> tuple[Path, list[str]]:
-    """An index of so many of SQuAD dev's paragraphs, each a file, kept in ``work``, and all questions about them."""
+    """Index ``count`` of SQuAD dev's paragraphs in ``work``, one file each; return the index and their questions."""
     paragraphs = squad(data)[:count]
     folder, index = work / f"texts-{count}", work / f"index-{count}"
     write_paragraph_files(paragraphs, folder)
@@ -55,7 +55,7 @@ def paragraph_index(data: Path, work: Path, count: int) -> tuple[Path, list[str]
 
 @contextmanager
 def server_of(index: Path, work: Path, *options: str) -> Iterator[Server]:
-    """A server of an index with the usual models, and these options; its log goes to work/serve.log."""
+    """Start a server of an index with the usual models and these options; its log is work/serve.log."""
     with socket.create_server((HOST, 0)) as free:
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "oreqa", "serve", "--index", str(index), "--port", str(port), *options]
@@ -81,7 +81,7 @@ def _wait_until_ready(process: subprocess.Popen[bytes], port: int) -> None:
 
 
 class Client:
-    """A connection that is kept open."""
+    """A connection that stays open."""
 
     def __init__(self, port: int) -> None:
         self._connection = http.client.HTTPConnection(HOST, port, timeout=120)
@@ -89,7 +89,7 @@ class Client:
     def request(
         self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
     ) -> tuple[int, bytes]:
-        """The status and the body of an answer; a body that is no text is sent as JSON."""
+        """Return the status and the body of a reply; a body that is not text is sent as JSON."""
         sent = body if body is None or isinstance(body, str) else json.dumps(body)
         kind = {} if sent is None else {"Content-Type": "application/json"}
         self._connection.request(method, path, sent, {**kind, **(headers or {})})
@@ -97,12 +97,12 @@ class Client:
         return response.status, response.read()
 
     def close(self) -> None:
-        """End the connection; the next request opens another one."""
+        """Close the connection; the next request opens a new one."""
         self._connection.close()
 
 
 def by_clients(port: int, count: int, work: Sequence[Any], ask: Callable[[Client, Any], Any]) -> list[Any]:
-    """What ``ask`` makes of each piece of work, which so many clients share, in the order in which it was given."""
+    """Return the results of ``ask`` for each piece of work, which ``count`` clients share, in the order of the work."""
     shares = [work[first::count] for first in range(count)]
 
     def of_client(share: Sequence[Any]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Commands that train models and make data, with small random models: what each is called with, and what it writes."""
+"""Commands that train models and make data, with small random models: their arguments, and the files that they write."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tiny_models import make_fitted, make_generator, make_head, make_model
 from oreqa.files import write_json, write_jsonl
 
 PATIENCE = 600.0
-"""Seconds after which a command hangs."""
+"""Seconds after which a command counts as hanging."""
 COMPARED = (".json", ".jsonl", ".safetensors")
 OPTIMISER = "[optimiser]\nlearning_rate=3e-3\nbatch=4\ncheckpoint_steps=2\n"
 WINDOWS = "max_tokens=48\noverlap=8\n"
@@ -27,7 +27,7 @@ TUNING = ("max_tokens=48", "optimiser.batch=8", "optimiser.checkpoint_steps=2", 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A command whose words name the folder of a run as {}, the files that it writes there, and an index that it changes."""
+    """A command whose words contain {} for the run's folder, the files that it writes there, and the index it changes."""
 
     words: tuple[object, ...]
     files: str
@@ -40,7 +40,7 @@ class Job:
             shutil.copytree(self.index, folder / "kb")
 
     def run(self, folder: Path) -> None:
-        """Run it in this process, which ends with it."""
+        """Run the command in this process, which then ends."""
         command(*(str(word).replace("{}", str(folder)) for word in self.words))
 
     def begin(self, folder: Path) -> Child:
@@ -50,7 +50,7 @@ class Job:
         return self.begin(folder).wait(PATIENCE)
 
     def written(self, folder: Path) -> set[tuple[str, bytes]]:
-        """The names and contents of the files that it wrote, without the numbers of generations and what a clock says."""
+        """Return the names and contents of the written files, without generation numbers and clock times."""
         files = [file for file in folder.glob(self.files) if file.suffix in COMPARED]
         return {(re.sub(r"search-\d+", "search", str(file.relative_to(folder))), _content(file, folder)) for file in files}
 
@@ -70,7 +70,7 @@ def _timeless(value: Any) -> Any:
 
 
 def prepare_jobs(work: Path) -> dict[str, Job]:
-    """Models, data and indexes in ``work``, and the commands."""
+    """Make models, data and indexes in ``work``, and return the commands."""
     encoder, generator = make_model(work / "encoder"), make_generator(work / "generator")
     reader = make_head(work / "reader", "reader")
     classifier = make_head(work / "classifier", "classifier", seed=5, marking="marked")
@@ -144,7 +144,7 @@ def _gold(text: str, answer: str) -> dict[str, object]:
 
 
 def _animal(number: int) -> tuple[str, str]:
-    """An animal and its food."""
+    """Return an animal and its food."""
     return f"{('fox', 'dog', 'cow', 'hen', 'pig')[number % 5]} {number}", ("bone", "corn", "hay", "milk")[number % 4]
 
 

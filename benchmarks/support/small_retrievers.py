@@ -1,4 +1,4 @@
-"""Small dual encoders that experiments train: their pairs, their backbone, and how they are measured."""
+"""Small dual encoders that experiments train: their pairs, their backbone, and their measures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ METRICS = ("mrr", "r@1", "r@5")
 
 
 def load_test(data: Path, name: str, dev: bool) -> ReqaTask:
-    """The task that a set is measured on; with ``dev`` the one that settings are chosen on."""
+    """Return the task that a set is measured on; with ``dev`` the one that settings are chosen on."""
     if name == "medquad":
         return load_task(data / SETS[name][0], "dev" if dev else "test")
     if name == "nq" or dev:
@@ -33,26 +33,26 @@ def load_test(data: Path, name: str, dev: bool) -> ReqaTask:
 
 
 def draw_pairs(data: Path, name: str, count: int) -> list[Pair]:
-    """So many pairs of question and answer, all if there are fewer."""
+    """Draw ``count`` pairs of question and answer, or all if there are fewer."""
     pairs = [pair for part in SETS[name] for pair in load_training_pairs(data / part)]
     return [pairs[number] for number in sorted(random.Random(0).sample(range(len(pairs)), min(count, len(pairs))))]
 
 
 def ranks_of(task: ReqaTask, encoder: Encoder) -> list[list[float]]:
-    """For each question the ranks of its right sentences."""
+    """Return the ranks of each question's right sentences."""
     vectors = np.concatenate([rows[1:] for rows in encoder.encode_passages([encoder_input(p) for p in task.passages])])
     questions = encoder.encode(list(task.questions))
     return [gold_ranks(vectors @ question, gold) for question, gold in zip(questions, task.gold, strict=True)]
 
 
 def figures(ranks: Sequence[Sequence[float]]) -> dict[str, float]:
-    """The metrics of all questions' ranks."""
+    """Return the metrics of all questions' ranks."""
     metrics = mean_metrics([question_metrics(of_question) for of_question in ranks])
     return {name: round(metrics[name], 2) for name in METRICS}
 
 
 def narrow_backbone(backbone: str, width: int, out: Path) -> Path:
-    """A backbone for new encoders: the token embeddings of another in their first ``width`` principal components."""
+    """Make a backbone for new encoders: another one's token embeddings in their first ``width`` principal components."""
     import torch
     from transformers import AutoTokenizer, BertConfig, BertModel
 

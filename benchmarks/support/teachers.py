@@ -1,4 +1,4 @@
-"""What teaches a dual encoder in the place of ENDX's alignment, in experiments alone."""
+"""What teaches a dual encoder instead of ENDX's alignment, in experiments only."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from oreqa.losses.alignment import AlignmentWeights, PairVectors, RoleKernels, a
 
 Teacher = Literal["geometry", "labels", "regression", "all_widths", "dual_widths"]
 """The cross-encoder's geometry, as in the paper; the labels; the cross-encoder's vectors themselves; or its geometry through
-Gaussian kernels whose widths are learned: all eight, or the dual encoder's four."""
+Gaussian kernels of learned width: all eight, or the dual encoder's four."""
 
 
 ROLES = tuple(field.name for field in fields(RoleKernels))
 
 
 def labels(dual: PairVectors, cross: PairVectors, *rest: Any, **named: Any) -> Tensor:
-    """The alignment with the labels in the cross-encoder's place: in all four terms each pair is its own and only
-    neighbour."""
+    """Return the alignment loss with the labels instead of the cross-encoder: in all four terms each pair is its own and
+    only neighbour."""
     apart = 100 * torch.eye(len(cross.questions), device=cross.questions.device)
     return alignment_loss(dual, PairVectors(apart, apart), *rest, **named)
 
@@ -39,8 +39,8 @@ def regression(
     anchor_weights: Tensor,
     blank: Tensor | None = None,
 ) -> Tensor:
-    """The squared distance of each vector to the cross-encoder's of the same text: the "element-wise alignment" that Wang et
-    al. (2021, section 3.4) call too rigid. Its weight is that of the answers around a question."""
+    """Return the squared distance of each vector to the cross-encoder's of the same text: the "element-wise alignment"
+    that Wang et al. (2021, section 3.4) call too rigid. Its weight is that of the answers around a question."""
     squares = [
         (getattr(dual, side) - getattr(cross, side))[anchors].float().square().sum(1) for side in ("questions", "answers")
     ]
@@ -48,10 +48,10 @@ def regression(
 
 
 class LearnedWidths:
-    """The alignment by Gaussian kernels that learn their widths from it, from the medians of the first batch on: one for
+    """Alignment by Gaussian kernels whose widths are learned from it, starting from the medians of the first batch: one for
     each encoder and each pair of roles (Wang et al. 2021, Eq. 7 and 8).
 
-    Without ``both`` the cross-encoder's stay the medians of each batch.
+    Without ``both``, the cross-encoder's widths remain the medians of each batch.
     """
 
     def __init__(self, both: bool) -> None:
@@ -59,7 +59,7 @@ class LearnedWidths:
         self._logs: dict[tuple[str, str], Tensor] = {}
 
     def widths(self) -> dict[str, float]:
-        """The widths as they are now."""
+        """The current widths."""
         return {" ".join(key): round(value.detach().exp().item(), 4) for key, value in self._logs.items()}
 
     def __call__(
@@ -88,7 +88,7 @@ class LearnedWidths:
         return RoleKernels(**learned)
 
     def _trained(self, value: Tensor) -> Tensor:
-        """A number that learns as soon as its gradient is there."""
+        """Return a number that is updated as soon as its gradient is there."""
         optimiser = torch.optim.Adam([value.requires_grad_()], lr=0.05)
 
         def learn(_: Tensor) -> None:
@@ -110,7 +110,7 @@ _LOSSES: dict[Teacher, Callable[[], Callable[..., Tensor]]] = {
 
 @contextmanager
 def taught_by(teacher: Teacher) -> Iterator[Callable[..., Tensor]]:
-    """Trainings with an alignment learn from this teacher, whose loss is given."""
+    """Let trainings with an alignment learn from this teacher, and yield its loss."""
     loss = _LOSSES[teacher]()
     with patch("oreqa.training.retriever.loss.alignment_loss", loss):
         yield loss

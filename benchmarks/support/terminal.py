@@ -1,4 +1,4 @@
-"""Pictures of a terminal: commands and what they print, as SVG."""
+"""Pictures of a terminal: commands and their output, as SVG."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LINK = re.compile(r"\x1b\]8;[^\x1b]*\x1b\\")
 
 
 def printed(command: str, folder: Path, columns: int) -> str:
-    """What the command prints to a terminal, with its colours and without its links, which a picture cannot follow."""
+    """Return what the command prints to a terminal, in colour and without links, which a picture cannot follow."""
     environment = {**os.environ, "FORCE_COLOR": "1", "COLUMNS": str(columns)}
     command = command.replace("oreqa", f"{sys.executable} -m oreqa", 1)
     run = subprocess.run(command, shell=True, cwd=folder, env=environment, check=True, capture_output=True, text=True)
@@ -46,5 +46,5 @@ def draw(commands: Sequence[str], folder: Path, picture: Path, columns: int) -> 
         console.print(Text.from_ansi(printed(command, folder, columns).rstrip("\n")))
         console.print()
     drawn = console.export_svg(title="oreqa", theme=THEME, unique_id=picture.stem)
-    # rich loads a font from another host; the browser's own monospaced font does as well.
+    # rich loads a font from another host; the browser's own monospaced font is sufficient.
     picture.write_text(FONT_FACE.sub("", drawn).replace("Fira Code", "DejaVu Sans Mono"), encoding="utf-8")

@@ -1,7 +1,8 @@
-"""Large indexes made of small ones: variations of an index's passages, whose vectors are moved and whose words are redrawn.
+"""Makes large indexes from small ones, by variations of passages: vectors are moved and words replaced.
 
-Encoding a million passages takes hours. A variation has the texts of the passages as they are, so that what lies on the disk
-is real; in what a search reads, noise is added to each vector, and some words of each passage are others of the index.
+Encoding a million passages takes hours. A variation keeps the texts of the passages, so that what is on the disk is
+real; in what a search reads, noise is added to each vector, and some words of each passage are replaced by others of the
+index.
 """
 
 from __future__ import annotations
@@ -23,16 +24,16 @@ from oreqa.index.postings import Postings, postings_of, write_postings
 from oreqa.index.segments import BITS, Segment, open_segments
 
 NOISE = 0.7
-"""The length of what is added to a vector, over its own: the two then have a cosine of about 0.82."""
+"""Length of the noise relative to the vector: the two then have a cosine of about 0.82."""
 
 REDRAWN = 0.3
-"""The share of a passage's words that are others."""
+"""Share of a passage's words that are replaced."""
 
 _BLOCK = 20_000
 
 
 def vary(source: Path, target: Path, seed: int) -> Path:
-    """An index of as many passages as ``source``, all others; its documents have keys of their own."""
+    """Make an index of as many passages as ``source``, all varied; its documents have keys of their own."""
     generation, copy = require_generation(source), target / "search-000001"
     shutil.rmtree(target, ignore_errors=True)
     copy.mkdir(parents=True)
@@ -64,7 +65,7 @@ def _vary_segment(segment: Segment, generation: Path, copy: Path, seed: int) -> 
 
 
 def _moved(codes: Codes, rng: np.random.Generator) -> Codes:
-    """Unit vectors with noise."""
+    """Return unit vectors with noise."""
     blocks = []
     for begin in range(0, len(codes), _BLOCK):
         vectors = vectors_of(codes[begin : begin + _BLOCK])
@@ -75,7 +76,7 @@ def _moved(codes: Codes, rng: np.random.Generator) -> Codes:
 
 
 def _redrawn(postings: Postings, owners: NDArray[np.integer], drawn: NDArray[np.int32], seed: int) -> Postings:
-    """Postings in which some words are others, for a passage and its sentences the same: told from a hash of both."""
+    """Replace words in postings, alike for a passage and its sentences: which ones depends on a hash of passage and word."""
     numbers = np.repeat(postings.words, np.diff(postings.starts))
     mixed = numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     mixed ^= owners[postings.rows].astype(np.uint64) * np.uint64(0xC2B2AE3D27D4EB4F)
@@ -88,9 +89,9 @@ def _redrawn(postings: Postings, owners: NDArray[np.integer], drawn: NDArray[np.
 
 
 def grow(base: Path, work: Path, size: int, shard: int) -> Path:
-    """An index of about ``size`` passages, in shards of about ``shard`` that were merged: the base's and variations of them.
+    """Make an index of about ``size`` passages in merged shards of about ``shard``: the base and variations of it.
 
-    A shard is one segment: the update behind its merge makes one of its parts.
+    A shard is one segment, because the update after its merge joins its parts.
     """
     first = merged(work / "shard-0", [base, *_variations(base, work, range(1, shard // _passages(base)))])
     index_documents(first, Document("the end of a shard", "", "This is the end of a shard."))
@@ -103,7 +104,7 @@ def _variations(source: Path, work: Path, seeds: Sequence[int]) -> list[Path]:
 
 
 def merged(target: Path, parts: Sequence[Path]) -> Path:
-    """A new index of several."""
+    """Merge several indexes into a new one."""
     shutil.rmtree(target, ignore_errors=True)
     merge_indexes(target, parts)
     return target
