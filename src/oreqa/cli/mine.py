@@ -78,7 +78,7 @@ def _print_silver(mined: SilverPairs, min_probability: float, out: Path) -> None
 
 
 def _print_sample(rows: list[dict[str, Any]]) -> None:
-    """Ten pairs, evenly spread over the probabilities."""
+    """Print ten pairs, evenly spread over the probabilities."""
     from rich.table import Table
     from rich.text import Text
 
