@@ -111,7 +111,7 @@ def ensure_measured(
 
 
 def same_settings(facts: Mapping[str, Any], kept: Mapping[str, Any]) -> bool:
-    """Return whether a run of these facts is the kept one; keys that only one recipe has must be at their defaults."""
+    """Return whether a run of these facts is the kept one; keys that only one recipe has count as defaults."""
     shared = {key: value for key, value in facts.items() if key in kept}
     return all(
         same_settings(value, kept[key]) if isinstance(value, Mapping) and kept[key] else value == kept[key]
@@ -147,7 +147,7 @@ def over_seeds(theirs: Mapping[int, Any], ours: Mapping[int, Any]) -> float | No
 
 
 def but_seed(facts: dict[str, Any]) -> dict[str, Any]:
-    """Return the facts of a run without the seed in its recipe."""
+    """Return the recipe of a run without its seed."""
     return {**facts["recipe"], "seed": None}
 
 

@@ -3,7 +3,7 @@
 Run:  python benchmarks/quality/cases.py --cases FOLDER --name after [--only 17 45]
 
 A case's `expect.json` contains its `question` and a list, `expect`. The first answer is right if it contains an entry
-of the list as whole words and is at most four times as long plus 20 characters; if the list is empty, no answer is right. If
+of the list as whole words and is at most four times as long plus 20 characters; if the list is empty, it must be missing. If
 there is a folder `files-v2`, its files then replace those of the same name, "delete files/NAME" in `steps` removes one, and
 the index is refreshed with `--prune` before the question is asked.
 """
