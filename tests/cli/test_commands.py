@@ -68,6 +68,17 @@ def test_index(kb: Path, library: Path, fitted: Path) -> None:
     assert one.stdout.splitlines()[0].endswith("; 1 passage in all")
 
 
+def test_up_to_three_kinds_of_text_that_were_passed_over_are_told(kb: Path, library: Path) -> None:
+    for name in ("a.conf", "b.conf", "b.conf2", "c.rules", "d.tmpl", "e.png"):
+        (library / name).write_text("x")
+    told = run("index", library, "--index", kb).stdout
+    assert "to add those that are text: --include '*.conf' --include '*.conf2' --include '*.rules'\n" in told
+    assert (
+        "4 added"
+        in run("index", library, "--index", kb, *(f"--include=*.{end}" for end in ("conf", "conf2", "rules"))).stdout
+    )
+
+
 @pytest.mark.parametrize("arguments", [(), ("--include", "*.pdf")])
 def test_no_index_is_made_of_no_documents(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]

@@ -259,12 +259,11 @@ def _summary(index: Path, report: Report, model: str, included: bool = False, ex
 
 
 def _way_to(kinds: Iterable[str], examples: Mapping[str, str]) -> str:
-    """Return how to read the first kind of file that may be text; empty if there is none."""
-    kind = next((kind for kind in kinds if kind and may_be_text(kind)), None)
-    if kind is None:
-        return ""
-    suffix = Path(examples[kind]).suffix if kind in examples else kind
-    return f"; to add those that are text: --include '*{suffix}'"
+    """Return how to read the first three kinds of files that may be text; empty if there is none."""
+    text = [kind for kind in kinds if kind and may_be_text(kind)]
+    suffixes = dict.fromkeys(Path(examples[kind]).suffix if kind in examples else kind for kind in text)
+    options = " ".join(f"--include '*{suffix}'" for suffix in list(suffixes)[:3])
+    return f"; to add those that are text: {options}" if options else ""
 
 
 def _gone(count: int) -> str:
