@@ -89,3 +89,11 @@ def reader(kind: str) -> Callable[[str], None]:
 )
 def test_what_repeats_takes_linear_time(kind: str, before: str, unit: str, after: str) -> None:
     assert growth(reader(kind), lambda n: before + unit * n + after, max(400, 12_000 // len(unit))) < FACTOR
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_any_number_of_repetitions_is_read_or_refused(kind: str) -> None:
+    read = reader(kind)
+    for before, unit, after in CASES[kind]:
+        for n in (1, 2, 3, 4, 7, 16):
+            read(before + unit * n + after)
