@@ -200,9 +200,10 @@ def mrr(ranks: Sequence[float]) -> float:
 
 
 def compare(runs: dict[str, list[list[float]]], one: str, other: str) -> dict[str, Any]:
-    """What the second gains on the first, over questions (means over seeds) and over seeds (a paired t-test)."""
-    theirs, ours = (np.mean([1 / np.array(run) for run in runs[name]], axis=0).tolist() for name in (one, other))
-    values = [[mrr(run) for run in runs[name]] for name in (one, other)]
+    """What the second gains on the first, over questions (means over the seeds of both) and over seeds (a paired t-test)."""
+    seeds = min(len(runs[one]), len(runs[other]))
+    theirs, ours = (np.mean([1 / np.array(run) for run in runs[name][:seeds]], axis=0).tolist() for name in (one, other))
+    values = [[mrr(run) for run in runs[name][:seeds]] for name in (one, other)]
     p = float(ttest_rel(*values).pvalue) if len(values[1]) > 1 else None
     return asdict(paired_difference(theirs, ours, 0)) | {"p_over_seeds": p}
 
@@ -223,6 +224,7 @@ def main() -> None:
     parser.add_argument("--read", type=int, default=200, help="questions whose passages are read")
     parser.add_argument("--max-tokens", type=int, default=128, help="tokens of a sentence, or of MedQuAD's documents")
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--aligned", type=int, help="seeds with alignment, which takes twice as long; all if left out")
     parser.add_argument("--set", action="append", default=["epochs=2"], help="a setting of the recipe, for all trainings")
     options = parser.parse_args()
     shared = [*MEAN, f"max_tokens={options.max_tokens}", *options.set]
@@ -237,6 +239,8 @@ def main() -> None:
     steps: dict[str, int] = {}
     for seed in range(options.seeds):
         for system, (data, settings) in SYSTEMS.items():
+            if system == LAST and options.aligned is not None and seed >= options.aligned:
+                continue
             out = work / f"{system.replace('+ ', '').replace(' ', '-')}-{seed}"
             if not (out / "run.json").is_file():
                 changes = [f'data=["{files[data].absolute()}"]', f"seed={seed}", *shared, *settings]
