@@ -359,6 +359,20 @@ def published_gains(axes: Axes) -> None:
     axes.set(xlabel="points of MRR, EM (re-ranker) or R@5 (clusters) gained", xlim=(-5, 11))
 
 
+def added_in_turn(axes: Axes) -> None:
+    collections = {"nq": "NQ, held out", "covidqa": "COVID-QA", "medquad": "MedQuAD"}
+    rows = {name: read(f"unlabelled/{file}.json")["mrr"] for file, name in collections.items()}
+    systems = {"before": "before", "generated": "generated questions", "+ silver pairs": "clusters and silver pairs added"}
+    for place, ((system, label), colour) in enumerate(zip(systems.items(), (OTHER, OURS, SECOND), strict=True)):
+        values = [of_collection[system][0] for of_collection in rows.values()]
+        drawn = axes.barh([row + 0.27 * place for row in range(len(rows))], values, height=0.25, color=colour, label=label)
+        axes.bar_label(drawn, fmt="{:.1f}", padding=4, color=INK)
+    axes.set_yticks([row + 0.27 for row in range(len(rows))], list(rows))
+    axes.invert_yaxis()
+    axes.legend(loc="lower center", bbox_to_anchor=(0.35, 1), ncols=3)
+    axes.set(xlabel="MRR of questions that people asked, by vectors alone", xlim=(0, 100))
+
+
 PLOTS: dict[str, tuple[Callable[[Axes], None], float]] = {
     "fusion": (retrieval, 3.2),
     "augmentation": (augmentation, 3.2),
@@ -380,6 +394,7 @@ PLOTS: dict[str, tuple[Callable[[Axes], None], float]] = {
     "chat": (follow_ups, 1.8),
     "papers": (published_gains, 4.0),
     "openqa": (shared_errors, 2.8),
+    "unlabelled": (added_in_turn, 3.2),
 }
 
 

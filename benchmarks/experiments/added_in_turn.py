@@ -251,7 +251,7 @@ def main() -> None:
             for name, of_name in ranks.items():
                 runs.setdefault(system if name == "all" else name, []).append(of_name)
             print(system, seed, {name: mrr(of_name) for name, of_name in ranks.items()}, flush=True)
-    order = [BEFORE, *SYSTEMS]
+    order = [name for name in (BEFORE, *SYSTEMS) if name in runs]
     gains = {f"{b} over {a}": compare(runs, a, b) for a, b in pairwise(order)}
     gains |= {f"{name} over {BEFORE}": compare(runs, BEFORE, name) for name in order[2:]}
     gains |= {f"{b} over {a}": compare(runs, a, b) for a, b in (("retrieved", READ), (READ, RERANKED)) if RERANKED in runs}
