@@ -9,7 +9,8 @@ deleted; another path indexed and then the same command. Removals and merges con
 the end no file may contain anything of what was removed. The final state must equal that of the same commands without a
 crash.
 
-With ``--updates``, only these are crashed, and the other results are kept; each result names the commit of its code.
+With ``--updates``, only these are crashed, and the other results are kept; ``--kills 0`` keeps those of random moments, too.
+Each result names the commit of its code: "unknown" for what was measured before results named theirs.
 
 At random: fifty kills while documents are added, changed and removed. In the end the index must equal one built in
 one go.
@@ -156,6 +157,8 @@ def main() -> None:
     if options.kills:
         kills = random_kills(options.data, work / "random", options.kills, options.documents)
         result["at random"] = {"commit": measured_commit(), **kills}
+    for row in (*result["at each write"].values(), result.get("at random", {})):
+        row.setdefault("commit", "unknown")
     report("faults/kill", {**result, "commit": "that of each part"})
 
 

@@ -5,6 +5,7 @@ Run:  python benchmarks/speed/publication.py --before CHECKOUT --work runs/publi
 Documentation of the Debian archive is indexed with the code of each of the two checkouts, in separate processes. The
 vectors are drawn from the texts' hashes, because encoding takes long and is the same on both sides; the splitter's tokens
 are real. Then, in turn, one document is changed and published, and questions are searched, five rounds of both sides.
+``--name`` is the file of the figures in results/.
 """
 
 from __future__ import annotations
@@ -173,6 +174,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--before", type=Path, help="a checkout of the commit to compare with")
     parser.add_argument("--work", type=Path, default=Path("runs/publication"))
+    parser.add_argument("--name", default="speed/publication", help="PAGE/RUN, the file of the figures in results/")
     parser.add_argument("--part", help=argparse.SUPPRESS)
     parser.add_argument("--index", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -184,7 +186,7 @@ def main() -> None:
 
     options.work.mkdir(parents=True, exist_ok=True)
     sides = {"before": options.before.absolute(), "after": Path(__file__).parents[2]}
-    report("speed/publication", measure(sides, options.work.absolute()))
+    report(options.name, measure(sides, options.work.absolute()))
 
 
 if __name__ == "__main__":

@@ -275,8 +275,8 @@ def open_writer(
 
     Without ``settings``, those of the existing index apply, or the defaults; ``model`` replaces the model in them. A loaded
     ``encoder`` is used if it is the index's. A new folder gets the ``mode``, less the umask. An index ``holds`` either a
-    user's documents or the passages of a task, which every update replaces completely. Raises IndexStateError if another
-    process is writing the index, if its settings are others, or if the disk is full; first InputError for invalid settings.
+    user's documents or a task's passages, which each update replaces. Raises IndexStateError if another process is writing
+    the index, its settings are others, or the disk is full; InputError for invalid settings, before anything is written.
     """
     choice(device, DEVICES, "device")
     settings = chosen_settings(folder, settings, model)
