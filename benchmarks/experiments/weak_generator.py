@@ -6,8 +6,9 @@ MiniLM first learns to ask about SQuAD's sentences. From there each generator go
 Questions, in as many steps. "annotated" reads each question's annotated paragraph. "found" reads the first passage with an
 answer in it, of those retrieved among the paragraphs of all drawn questions (`oreqa mine passages`; Xiong et al. 2021,
 section 3, train a generator so where nothing is annotated); both learn from the same questions. "found elsewhere" reads
-the first such passage that is not the annotated one, and learns from questions that have one. ROUGE-L is measured on
-questions about held-out articles, generated from their annotated answers. --work keeps what was made, by settings.
+the first such passage that is not the annotated one; few questions have one, so it repeats them more often. ROUGE-L is
+measured on questions about held-out articles, generated from their annotated answers. --work keeps what was made, by
+settings.
 """
 
 from __future__ import annotations
@@ -89,6 +90,13 @@ def train(out: Path, data: str, backbone: str | Path, steps: int, settings: Sequ
         raise RuntimeError(f"{out}: {made} steps, not {steps}")
 
 
+def asked_at_once(pairs: int, learned: int, epochs: int) -> int:
+    """Return how many questions of a kind an epoch asks, so that whole epochs make ``learned`` times ``epochs``: a divisor
+    that leaves some pairs to spare."""
+    most = min(learned, pairs - pairs // 20)
+    return max(count for count in range(1, most + 1) if learned * epochs % count == 0)
+
+
 def measure(generator: Path, data: Path, out: Path, asked: int) -> dict[str, float]:
     """Return ROUGE-L of greedy questions about NQ's held-out articles."""
     if not (out / "metrics.json").is_file():
@@ -119,13 +127,15 @@ def main() -> None:
     rows: dict[str, Any] = {"start": measure(begun, options.data, work / "start-asked", options.asked)}
     print("start", rows["start"], flush=True)
     runs: dict[str, list[Path]] = {kind: [] for kind in KINDS}
-    steps = options.learned * options.epochs // BATCH
+    rows_of_run = options.learned * options.epochs
+    steps = rows_of_run // BATCH
+    at_once = {kind: asked_at_once(counts[kind], options.learned, options.epochs) for kind in KINDS}
     for seed in range(options.seeds):
         for kind in KINDS:
             name = kind.replace(" ", "-")
             out, asked = work / f"{name}-{seed}", work / f"{name}-{seed}-asked"
             file = (work / f"{name}.jsonl").absolute()
-            part = f'file="{file}", style="search", questions={options.learned}, epochs={options.epochs}'
+            part = f'file="{file}", style="search", questions={at_once[kind]}, epochs={rows_of_run // at_once[kind]}'
             train(out, part, begun, steps, [rate.format("2e-4"), f"seed={seed}"])
             print(kind, seed, measure(out, options.data, asked, options.asked), flush=True)
             runs[kind].append(asked)
@@ -141,7 +151,13 @@ def main() -> None:
         kind: [sum(of_seeds) / len(of_seeds) for of_seeds in zip(*of_kind, strict=True)] for kind, of_kind in scores.items()
     }
     gains = {f"{kind} - annotated": asdict(paired_difference(means["annotated"], means[kind], 0)) for kind in KINDS[1:]}
-    sizes = of_run | {"steps": steps, "batch": BATCH, "settings": SMALL, "data_sha256": files}
+    sizes = of_run | {
+        "steps": steps,
+        "questions in an epoch": at_once,
+        "batch": BATCH,
+        "settings": SMALL,
+        "data_sha256": files,
+    }
     report("proqa/weak_generator", {"pairs": counts, **sizes, "rows": rows, "rouge_l_differences": gains})
 
 
