@@ -12,7 +12,8 @@ the questions, and the classifier scores its spans, marked in their passages, as
 sentences of the spans come first, in the order of the reader or in that of the classifier.
 
 The generator, the classifier and the reader are those that come with oreqa, and learned from people's questions about other
-documents. What --work holds is neither made nor measured again. All is computed in float32 with OREQA_PRECISION=f32.
+documents. --work keeps what was made and measured, in a folder per collection and settings, which runs with other --seeds
+and --aligned share. All is computed in float32 with OREQA_PRECISION=f32.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from oreqa.datasets.load import load_paragraphs
 from oreqa.datasets.pairs import Candidate, Pair, load_pairs, pair_row, passage_pairs
 from oreqa.datasets.paragraphs import Paragraph, save_squad, split_articles
 from oreqa.datasets.reqa import ReqaTask, beir_task, build_reqa
-from oreqa.defaults import BASE_ENCODER, DEFAULT_CLASSIFIER, DEFAULT_READER
+from oreqa.defaults import BASE_ENCODER, DEFAULT_CLASSIFIER, DEFAULT_GENERATOR, DEFAULT_READER
 from oreqa.evaluation.metrics import gold_ranks, paired_difference
 from oreqa.files import read_json, write_json, write_jsonl
 from oreqa.generation import generate_questions
@@ -55,7 +56,7 @@ from oreqa.provenance import data_hash
 from oreqa.training import train_model
 
 sys.path.append(str(Path(__file__).parents[1]))
-from common import mean_and_deviation, report
+from common import kept_folder, mean_and_deviation, report
 
 RECIPE = Path(__file__).parents[2] / "recipes" / "small" / "endx-bert.toml"
 MEAN = ("pooling=mean", "hops=", "joining=", "context=none", "optimiser.batch=32", "optimiser.precision=f32")
@@ -78,7 +79,7 @@ DEPTH = 5
 
 
 def load_collection(data: Path, name: str, candidates: int) -> tuple[ReqaTask, list[Paragraph]]:
-    """A task of so many candidates at most, and its documents without their questions."""
+    """Return a task of at most ``candidates`` candidates, and its documents without their questions."""
     draw = random.Random(0).sample
     if name == "medquad":
         beir = load_beir(data / COLLECTIONS[name], "test")
@@ -101,14 +102,14 @@ def load_collection(data: Path, name: str, candidates: int) -> tuple[ReqaTask, l
 
 
 def generate_pairs(documents: Sequence[Paragraph], work: Path, answers: int, count: int, whole: bool) -> Path:
-    """Questions about the documents, so many at most, each with its sentence, or with its ``whole`` document."""
+    """Write at most ``count`` questions about the documents, each with its sentence or, if ``whole``, with its document."""
     file, drafts, source = work / "pairs.jsonl", work / "generated.jsonl", work / "documents.json"
     if not file.is_file():
         save_squad(source, documents)
-        drafts.unlink(missing_ok=True)
-        generate_questions(
-            drafts, data=source, answers=answers, styles=["search"], decoding="greedy", round_trip=0, min_probability=0.9
-        )
+        if not drafts.is_file():  # an interrupted generation resumes
+            generate_questions(
+                drafts, data=source, answers=answers, styles=["search"], decoding="greedy", round_trip=0, min_probability=0.9
+            )
         pairs = list(load_pairs(drafts))
         pairs = passage_pairs(pairs) if whole else pairs
         chosen = sorted(random.Random(0).sample(range(len(pairs)), min(count, len(pairs))))
@@ -117,7 +118,7 @@ def generate_pairs(documents: Sequence[Paragraph], work: Path, answers: int, cou
 
 
 def mine(task: ReqaTask, pairs: Path, work: Path) -> Path:
-    """The generated pairs as gold, and the retrieved sentences that the classifier takes for answers."""
+    """Write the generated pairs as gold, and the retrieved sentences that the classifier takes for answers as silver."""
     file = work / "silver.jsonl"
     if not file.is_file():
         golds: dict[str, list[Candidate]] = {}
@@ -130,21 +131,21 @@ def mine(task: ReqaTask, pairs: Path, work: Path) -> Path:
 
 
 def backbone(max_tokens: int) -> Encoder:
-    """MiniLM before any training, which reads sentences alone, and as much of them as the trained encoders do."""
+    """Return MiniLM before any training; like the trained encoders it reads sentences alone, up to ``max_tokens``."""
     folder = replace(read_encoder_folder(find_model(BASE_ENCODER)), context="none", max_tokens=max_tokens)
     return Encoder.of(folder, load_session("encoder", folder, cached_fingerprint(folder.path), "cpu", "f32"))
 
 
 def scores_of(task: ReqaTask, encoder: Encoder) -> Floats:
-    """The inner product of each question with each candidate, ``[questions, candidates]``."""
+    """Return the inner product of each question with each candidate, ``[questions, candidates]``."""
     vectors = encoder.encode([sentence.text for passage in task.passages for sentence in passage.sentences])
     scores: Floats = encoder.encode(list(task.questions)) @ vectors.T
     return scores
 
 
 def span_orders(task: ReqaTask, numbers: Sequence[int], scores: Floats) -> dict[str, list[float]]:
-    """The first right candidate's rank for some questions: as retrieved, and with the candidates that hold a span first, in
-    the order of the reader or of the classifier."""
+    """Return the rank of the first right candidate for some questions: as retrieved, and with the candidates that hold a
+    span first, in the order of the reader or of the classifier."""
     owners = [(passage, sentence) for passage in task.passages for sentence in passage.sentences]
     places = {(id(passage), sentence.start): place for place, (passage, sentence) in enumerate(owners)}
     retrieved = [np.argsort(-scores[number], kind="stable") for number in numbers]
@@ -183,7 +184,7 @@ def _head(passage: Passage) -> str:
 
 
 def measure(task: ReqaTask, encoder: Encoder, file: Path, read: int) -> dict[str, list[float]]:
-    """Ranks of the first right candidate, by vectors alone for all questions, and with ``read`` of them read; kept."""
+    """Return the ranks of the first right candidate: by vectors for all questions, and with ``read`` of them read. Kept."""
     if not file.is_file():
         scores = scores_of(task, encoder)
         ranks = {"all": [gold_ranks(row, gold)[0] for row, gold in zip(scores, task.gold, strict=True)]}
@@ -200,12 +201,23 @@ def mrr(ranks: Sequence[float]) -> float:
 
 
 def compare(runs: dict[str, list[list[float]]], one: str, other: str) -> dict[str, Any]:
-    """What the second gains on the first, over questions (means over the seeds of both) and over seeds (a paired t-test)."""
+    """Return what the second gains on the first: over questions (means over the seeds of both), and p of a paired t-test
+    over seeds, which is None for one seed and where all seeds gain the same."""
     seeds = min(len(runs[one]), len(runs[other]))
     theirs, ours = (np.mean([1 / np.array(run) for run in runs[name][:seeds]], axis=0).tolist() for name in (one, other))
     values = [[mrr(run) for run in runs[name][:seeds]] for name in (one, other)]
-    p = float(ttest_rel(*values).pvalue) if len(values[1]) > 1 else None
+    differ = float(np.ptp(np.array(values[1]) - np.array(values[0]))) > 1e-6
+    p = float(ttest_rel(*values).pvalue) if differ else None
     return asdict(paired_difference(theirs, ours, 0)) | {"p_over_seeds": p}
+
+
+def folder_of(options: argparse.Namespace) -> Path:
+    """Return the part of --work for a collection and all settings on which its trainings and ranks depend."""
+    shared = ("data", "work", "seeds", "aligned")
+    settings = [(name, value) for name, value in sorted(vars(options).items()) if name not in shared]
+    files = data_hash([options.data / COLLECTIONS[options.collection]])
+    models = BASE_ENCODER, DEFAULT_GENERATOR, DEFAULT_CLASSIFIER, DEFAULT_READER
+    return kept_folder(options.work, *models, settings=[files, *settings])
 
 
 def count_silver(pairs: Sequence[Pair]) -> dict[str, int]:
@@ -228,8 +240,7 @@ def main() -> None:
     parser.add_argument("--set", action="append", default=["epochs=2"], help="a setting of the recipe, for all trainings")
     options = parser.parse_args()
     shared = [*MEAN, f"max_tokens={options.max_tokens}", *options.set]
-    work: Path = options.work / options.collection
-    work.mkdir(parents=True, exist_ok=True)
+    work = folder_of(options)
     task, documents = load_collection(options.data, options.collection, options.candidates)
     whole = options.collection == "medquad"
     files = {"pairs": generate_pairs(documents, work, options.answers, options.pairs, whole)}
@@ -237,6 +248,7 @@ def main() -> None:
     before = measure(task, backbone(options.max_tokens), work / "before.json", 0)["all"]
     runs: dict[str, list[list[float]]] = {BEFORE: [before] * options.seeds}
     steps: dict[str, int] = {}
+    commits: dict[str, str] = {}
     for seed in range(options.seeds):
         for system, (data, settings) in SYSTEMS.items():
             if system == LAST and options.aligned is not None and seed >= options.aligned:
@@ -245,7 +257,8 @@ def main() -> None:
             if not (out / "run.json").is_file():
                 changes = [f'data=["{files[data].absolute()}"]', f"seed={seed}", *shared, *settings]
                 train_model("retriever", RECIPE, out, changes)
-            steps[system] = read_json(out / "run.json")["steps"]
+            record = read_json(out / "run.json")
+            steps[system], commits[out.name] = record["steps"], record["commit"]
             read = options.read if system == LAST else 0
             ranks = measure(task, Encoder(out, precision="f32"), work / f"{out.name}-ranks.json", read)
             for name, of_name in ranks.items():
@@ -259,7 +272,8 @@ def main() -> None:
     learned = count_silver(list(load_pairs(files["silver"]))) | {"steps": steps, "pairs_sha256": data_hash([files["pairs"]])}
     rows = {name: [*mean_and_deviation(values), values] for name, values in
             ((name, [mrr(run) for run in of_name]) for name, of_name in runs.items())}  # fmt: skip
-    of_run = {"settings": shared, "seeds": options.seeds, "read": options.read}
+    of_run = {name: value for name, value in vars(options).items() if name not in ("collection", "data", "work", "set")}
+    of_run |= {"settings": shared, "trained at": commits}
     report(f"unlabelled/{options.collection}", {**counts, **learned, **of_run, "mrr": rows, "gains": gains})
 
 
