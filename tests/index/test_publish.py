@@ -19,7 +19,7 @@ from oreqa.index import segments, snapshot
 from oreqa.index.generations import newest_generation
 from oreqa.index.in_memory import index_documents
 from oreqa.index.search import Index
-from oreqa.index.segments import DEAD, FIRST_TIER, LARGEST, RATIO, first_to_merge
+from oreqa.index.segments import DEAD, FIRST_TIER, LARGEST, RATIO, segments_to_merge
 from oreqa.index.store import Settings
 
 DOCUMENTS = [Document(f"{n}", f"Title {n}", f"Owl {n} hoots. It eats word{n % 3}.") for n in range(9)]
@@ -198,37 +198,65 @@ def test_a_segment_that_is_removed_while_it_is_opened_is_missed(
 
 
 @pytest.mark.parametrize(
-    ("sizes", "first"),
+    ("sizes", "merged"),
     [
-        ([], 0),
-        ([1, 1, 1], 3),
-        ([1, 1, 1, 1], 0),
-        ([300, 1, 1, 1], 4),
-        ([300, 1, 1, 1, 1], 1),
-        ([300, 300, 300, 1], 4),
-        ([9000, 300, 900, 300, 1, 300], 1),
-        ([9000, 300, 2000, 300, 1, 300], 6),
-        ([LARGEST] * 4, 0),
-        ([LARGEST] * 20, 16),
-        ([44_000] * 20, 15),
-        ([LARGEST + 1] * 20, 20),
-        ([LARGEST + 1, LARGEST, LARGEST, 9000, LARGEST, LARGEST, 1], 2),
+        ([], range(0)),
+        ([1, 1, 1], range(3, 3)),
+        ([1, 1, 1, 1], range(4)),
+        ([300, 1, 1, 1], range(4, 4)),
+        ([300, 1, 1, 1, 1], range(1, 5)),
+        ([300, 300, 300, 1], range(4, 4)),
+        ([9000, 300, 900, 300, 1, 300], range(1, 6)),
+        ([9000, 300, 2000, 300, 1, 300], range(6, 6)),
+        ([LARGEST] * 4, range(4)),
+        ([LARGEST] * 20, range(16, 20)),
+        ([44_000] * 20, range(15, 20)),
+        ([LARGEST + 1] * 20, range(20, 20)),
+        ([LARGEST + 1, LARGEST, LARGEST, 9000, LARGEST, LARGEST, 1], range(2, 7)),
+        ([1, 1, 1, 1, 300], range(4)),
+        ([1, 1, 1, 1, LARGEST + 1, 1], range(4)),
+        ([1, 1, 1, 1, LARGEST + 1, 1, 1, 1, 1], range(5, 9)),
+        ([1, 1, 1, LARGEST + 1], range(4)),
+        ([LARGEST + 1, 9000, 1, LARGEST + 1], range(1, 4)),
+        ([9000, 1, RATIO * LARGEST - 1], range(1, 3)),
+        ([9000, 1, RATIO * LARGEST], range(3, 3)),
     ],
 )
-def test_segments_of_about_one_size_become_one(sizes: list[int], first: int) -> None:
-    assert first_to_merge(sizes) == first
+def test_segments_of_about_one_size_become_one(sizes: list[int], merged: range) -> None:
+    assert segments_to_merge(sizes) == merged
 
 
-@pytest.mark.parametrize("of_update", [1, 100])
-def test_segments_stay_few(of_update: int) -> None:
+def update(sizes: list[int]) -> int:
+    """Merge as a publication does; return the number of passages that it writes for that."""
+    written = 0
+    while places := segments_to_merge(sizes, RATIO * LARGEST - written):
+        sizes[places.start : places.stop] = [sum(sizes[places.start : places.stop])]
+        written += sizes[places.start]
+    return written
+
+
+MIXED = [[1, 1, 1, 70_000], [1, 300, 1, 20_000, 70_000], [LARGEST + 1, 16_000], [1, 250_000, 30_000]]
+
+
+@pytest.mark.parametrize("stream", [[1], [100], [10_000], *MIXED])
+def test_segments_stay_few(stream: list[int]) -> None:
     sizes: list[int] = []
     written = 0
-    for _ in range(4_000):
-        sizes.append(of_update)
-        while (begin := first_to_merge(sizes)) < len(sizes):
-            sizes[begin:] = [sum(sizes[begin:])]
-            written += sizes[begin]
+    rounds = min(4_000, 2_000_000 // sum(stream))
+    for size in stream * rounds:
+        sizes.append(size)
+        of_update = update(sizes)
+        assert of_update <= RATIO * LARGEST
+        written += of_update
         assert len(sizes) <= sum(sizes) // LARGEST + 3 * (2 + math.log(max(1, sum(sizes) / FIRST_TIER), RATIO))
-        assert max(sizes) <= RATIO * LARGEST
-    assert sum(sizes) == of_update * 4_000
-    assert written < {1: 50, 100: 10}[of_update] * sum(sizes)
+    assert sum(sizes) == rounds * sum(stream)
+    assert written < (50 if stream == [1] else 10) * sum(sizes)
+
+
+@pytest.mark.parametrize(("count", "size"), [(100, 10_000), (500, 2_000), (1_000, 300), (22, 44_000)])
+def test_the_shards_of_a_merge_become_few_over_updates(count: int, size: int) -> None:
+    sizes = [size] * count
+    for _ in range(12):
+        sizes.append(1)
+        assert update(sizes) <= RATIO * LARGEST
+    assert len(sizes) <= count * size // LARGEST + 12

@@ -29,11 +29,13 @@ from oreqa.index.postings import Postings, live_words, postings_of
 from oreqa.index.schema import is_shared
 from oreqa.index.segments import (
     BITS,
+    LARGEST,
+    RATIO,
     Segment,
-    first_to_merge,
     link_segment,
     merge_segments,
     segment_of,
+    segments_to_merge,
     write_segment,
 )
 from oreqa.index.store import chunks, read_setting, read_settings, transaction, write_setting
@@ -90,8 +92,10 @@ def build_search_files(
         encode(batch)
     segments += [_new_segment(database, run, encodings) for run in runs]
     segments.sort(key=lambda segment: int(segment.passage_ids[0]))
-    while (begin := first_to_merge(list(map(len, segments)))) < len(segments):
-        segments[begin:] = [merged(segments[begin:])]
+    most = RATIO * LARGEST
+    while places := segments_to_merge(list(map(len, segments)), most):
+        segments[places.start : places.stop] = [merged(segments[places.start : places.stop])]
+        most -= len(segments[places.start])
     shared: list[str] = []
     for segment in segments:
         if before is not None and any(segment is other for other in old):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +35,8 @@ FIRST_TIER, RATIO = 256, 4
 ``RATIO`` segments of one tier are merged."""
 
 LARGEST = 65_536
-"""Larger segments stay as they are, and at most ``RATIO`` times as many passages are merged at once: the most that an update
-writes, and holds in memory, does not grow with the index."""
+"""Larger segments are not merged with each other, and an update merges at most ``RATIO`` times as many passages, so that the
+memory for merging does not grow with the index."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -186,28 +187,46 @@ def merge_segments(segments: Sequence[Segment]) -> Segment:
     return segment_of(ids["passage"], ids["sentence"], np.concatenate(owners).astype(np.int32), vectors, words)
 
 
-def first_to_merge(sizes: Sequence[int]) -> int:
-    """Return the first of the segments to merge, which extend to the last, given their numbers of live passages.
+def segments_to_merge(sizes: Sequence[int], most: int = RATIO * LARGEST) -> range:
+    """Return which adjacent segments to merge, given their numbers of live passages; an empty range if none.
 
-    They are ``RATIO`` of one size or more, with the smaller ones among them, unless these are too many passages. Returns the
-    number of segments if there are none.
+    ``RATIO`` segments of one tier are merged, together with the smaller ones among them, but ``most`` passages at once: the
+    first segments are then left out. Segments above ``LARGEST`` separate the others; when one was appended, it takes the
+    smaller ones before it along.
 
     Examples:
-        >>> first_to_merge([5000, 900, 3, 1, 1, 1])
-        2
-        >>> first_to_merge([5000, 900, 3, 1, 1])
-        5
+        >>> segments_to_merge([5000, 900, 3, 1, 1, 1])
+        range(2, 6)
+        >>> segments_to_merge([5000, 900, 3, 1, 1])
+        range(5, 5)
+        >>> segments_to_merge([900, 3, 70_000])
+        range(0, 3)
     """
     below, limit = 0, FIRST_TIER
     while limit <= LARGEST:
-        begin = len(sizes)
-        while begin and sizes[begin - 1] <= limit:
-            begin -= 1
-        if sum(size > below for size in sizes[begin:]) >= RATIO:
-            while sum(sizes[begin:]) > RATIO * LARGEST:
-                begin += 1
-            return begin
-        if limit >= max(sizes, default=0):
-            break
+        for begin, end in reversed(_runs_up_to(limit, sizes)):
+            if sum(size > below for size in sizes[begin:end]) >= RATIO:
+                first = _first_within(most, sizes, begin, end)
+                if end - first >= RATIO:
+                    return range(first, end)
         below, limit = limit, limit * RATIO
-    return len(sizes)
+    end = len(sizes)
+    if end and sizes[-1] > LARGEST:
+        begin = max((place + 1 for place, size in enumerate(sizes[:-1]) if size > LARGEST), default=0)
+        first = _first_within(most, sizes, begin, end)
+        if end - first > 1:
+            return range(first, end)
+    return range(end, end)
+
+
+def _runs_up_to(limit: int, sizes: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the bounds of the longest runs of adjacent segments of at most ``limit`` passages."""
+    bounds = [-1, *(place for place, size in enumerate(sizes) if size > limit), len(sizes)]
+    return [(before + 1, end) for before, end in pairwise(bounds) if end > before + 1]
+
+
+def _first_within(most: int, sizes: Sequence[int], begin: int, end: int) -> int:
+    """Return the first of the segments up to ``end`` that have at most ``most`` passages together."""
+    while begin < end and sum(sizes[begin:end]) > most:
+        begin += 1
+    return begin
