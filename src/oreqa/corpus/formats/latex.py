@@ -15,14 +15,8 @@ from oreqa.corpus.decode import decode
 from oreqa.corpus.formats.rendered import read_rendered
 
 _HEADINGS = {"part": 1, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4, "paragraph": 5, "subparagraph": 6}
-_LISTS = {
-    "itemize": "ul",
-    "enumerate": "ol",
-    "description": "dl",
-    "compactitem": "ul",
-    "compactenum": "ol",
-    "compactdesc": "dl",
-}
+_LISTS = {"itemize": "ul", "enumerate": "ol", "description": "dl"}
+_LISTS |= {"compactitem": "ul", "compactenum": "ol", "compactdesc": "dl"}
 _CODE = frozenset(("verbatim", "lstlisting", "Verbatim", "alltt", "minted", "verbatim*", "semiverbatim", "listing"))
 _TABLES = frozenset(("tabular", "tabular*", "tabularx", "longtable", "tabulary", "supertabular", "array"))
 _SILENT = frozenset(
@@ -62,6 +56,8 @@ _MOST_SPANNED = 100
 
 _TITLE = re.compile(r"\\title\s*(?:\[[^\]]*\])?\s*\{")
 _COMMENT = re.compile(r"(?<!\\)(?:\\\\)*%")
+_UNFINISHED = re.compile(r"\\verb\*?\s*\Z")
+"""A macro whose next character pylatexenc reads even where the text ends."""
 _PREAMBLE = re.compile(r"\\begin\s*\{document\}")
 
 
@@ -237,8 +233,9 @@ def _uncommented(pattern: re.Pattern[str], source: str) -> re.Match[str] | None:
 def _nodes(source: str) -> Sequence[Any]:
     from pylatexenc.latexwalker import LatexWalker
 
-    # A comment at the end: pylatexenc asks for the character after \verb even if the text has none.
-    walker = LatexWalker(f"{source}\n%", latex_context=_context(), tolerant_parsing=True)
+    if _UNFINISHED.search(source):
+        source += "\n%"
+    walker = LatexWalker(source, latex_context=_context(), tolerant_parsing=True)
     nodes: Sequence[Any] = walker.get_latex_nodes()[0]
     return nodes
 
@@ -271,11 +268,13 @@ def _is_known(name: str) -> bool:
 
 
 def _text(nodes: Sequence[Any]) -> str:
+    source = "".join(node.latex_verbatim() for node in nodes)
     try:
         text = str(_converter().nodelist_to_text(list(nodes)))
-    except (AttributeError, IndexError, KeyError):  # pylatexenc fails on macros whose arguments are missing
-        text = "".join(node.latex_verbatim() for node in nodes)
-    return _characters(text)
+    except (AttributeError, IndexError, KeyError):  # pylatexenc expects every macro to have its arguments
+        text = source
+    # "%s": as of a \frac without arguments
+    return _characters(source if "%s" in text and "%s" not in source else text)
 
 
 def _plain(group: Any) -> str:
