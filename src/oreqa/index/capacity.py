@@ -47,7 +47,7 @@ class Costs:
 
     @property
     def vectors(self) -> float:
-        """Bytes of the vectors of a passage and its sentences, and of the passage's bits."""
+        """Bytes of the vectors and ids of a passage and its sentences, of the sentences' rows, and of the passage's bits."""
         return (1 + self.sentences) * (self.vector + 8) + 4 * self.sentences + self.vector // 8
 
     @property
@@ -74,7 +74,9 @@ MEASURED = Costs(
 )
 """Measured on paragraphs by benchmarks/speed/capacity.py; results/capacity/costs.json has the figures.
 
-Search and its memory come from benchmarks/speed/growth.py, up to a million passages: results/capacity/growth.json.
+``base_search``, ``search`` and ``scan`` are fitted to the three sizes of benchmarks/speed/growth.py, up to a million
+passages: results/capacity/growth.json. ``memory`` is from an earlier run of it; that file gives 117 bytes a passage from
+the smallest size to the largest, and 127 from the second.
 """
 
 _CANDIDATES_GROW = 30_000
