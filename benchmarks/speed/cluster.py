@@ -1,11 +1,12 @@
-"""What Ray adds to the indexing of shards, and what its kills cost.
+"""Measures the overhead of Ray when shards are indexed, and the cost of killed processes.
 
 Run:  python benchmarks/speed/cluster.py --data ../shared/data --work runs/cluster
 
-Paragraphs of SQuAD dev are indexed, in turn, by one process; as shards by a process for each core, which are then merged;
-and by `--cluster local`, the same shards by tasks of Ray; three rounds. Ray's overhead is its time, less that of starting
-it, as a share of the shards' without it. Then a worker is killed while it indexes a shard, and then the command itself once
-the first shard is done, which is run again. Every index must be that of one process. Needs the cluster extra.
+Paragraphs of SQuAD dev are indexed in turn, in three rounds: by one process; as shards, each by a separate process, one a
+core at a time, and then merged; and the same shards by tasks of Ray (`--cluster local`). Ray's overhead is its
+time, without that of starting it, relative to the time of the shards without Ray. Then a worker is killed while it indexes a
+shard; then the command itself is killed once the first shard is done, and run again. Every index must equal that of one
+process, except for rounding in its vectors, whose largest difference is reported. Needs the cluster extra.
 """
 
 from __future__ import annotations
@@ -54,12 +55,12 @@ print(json.dumps(seconds))
 
 
 def start(code: str, *arguments: object) -> subprocess.Popen[str]:
-    """Begin a process that runs a piece of Python."""
+    """Start a process that runs Python code."""
     return subprocess.Popen([sys.executable, "-c", code, *map(str, arguments)], stdout=subprocess.PIPE, text=True)
 
 
 def finished(process: subprocess.Popen[str]) -> str:
-    """What a process printed. Raises RuntimeError if it failed."""
+    """Wait for a process and return its output. Raises RuntimeError if it failed."""
     out, _ = process.communicate()
     if process.returncode:
         raise RuntimeError(f"a command exited with {process.returncode}")
@@ -67,7 +68,7 @@ def finished(process: subprocess.Popen[str]) -> str:
 
 
 class Bench:
-    """The documents, and the ways to index them, each into a folder of its own. They return seconds."""
+    """The documents and the ways to index them, each into a separate folder. Each way returns its seconds."""
 
     def __init__(self, work: Path, cores: int) -> None:
         self.work, self.docs, self.cores = work, work / "docs", cores
@@ -75,13 +76,13 @@ class Bench:
         self.init_seconds: list[float] = []
 
     def one_process(self) -> float:
-        """By one process."""
+        """Index with one process."""
         begun = time.perf_counter()
         finished(start(INDEX, self.fresh("one"), self.docs))
         return time.perf_counter() - begun
 
     def processes(self) -> float:
-        """As shards by a process for each core, which are then merged."""
+        """Index shards in separate processes, as many at a time as there are cores, and merge them."""
         begun, folder = time.perf_counter(), self.fresh("merged")
         files = sorted(self.docs.rglob("*.txt"))
         parts = split_evenly(files, [file.stat().st_size for file in files], self.shards)
@@ -92,13 +93,13 @@ class Bench:
         return time.perf_counter() - begun
 
     def cluster(self) -> float:
-        """By tasks of Ray, without the time that Ray takes to start."""
+        """Index shards by tasks of Ray; the start of Ray is not counted."""
         begun = time.perf_counter()
         self.init_seconds += json.loads(finished(start(CLUSTER, self.fresh("ray"), self.docs, self.shards)))
         return time.perf_counter() - begun - self.init_seconds[-1]
 
     def worker_killed(self) -> float:
-        """The same, with a worker killed while it indexes a shard; the time includes that of starting Ray."""
+        """Do the same, but kill a worker while it indexes a shard; the start of Ray is counted."""
         begun, process = time.perf_counter(), start(CLUSTER, self.fresh("worker killed"), self.docs, self.shards)
         killed: list[int] = []
 
@@ -118,7 +119,7 @@ class Bench:
         return time.perf_counter() - begun
 
     def driver_killed(self) -> float:
-        """The same, with the command killed once a shard is done, and run again: the time of both."""
+        """Do the same, but kill the command once a shard is done, and run it again; both runs are counted."""
         folder = self.fresh("driver killed")
         begun, process = time.perf_counter(), start(CLUSTER, folder, self.docs, self.shards)
         while not list(self.work.glob("driver killed.shards/*/search-000001/manifest.json")):
@@ -132,12 +133,15 @@ class Bench:
         return time.perf_counter() - begun
 
     def fresh(self, name: str) -> Path:
-        """A folder that is not there."""
+        """Return a folder that does not exist."""
         shutil.rmtree(self.work / name, ignore_errors=True)
         return self.work / name
 
     def difference(self, name: str) -> float:
-        """The largest difference of a number of a vector to the index of one process; what else differs raises."""
+        """Return the largest difference of a vector's number from the index of one process.
+
+        Raises RuntimeError if anything else differs.
+        """
         ours, theirs = content(self.work / name), content(self.work / "one")
         if [row[:-1] for row in ours] != [row[:-1] for row in theirs]:
             raise RuntimeError(f"{name} is another index than that of one process")

@@ -1,15 +1,15 @@
-"""How an index grows to a million passages: disk, memory, searches, publications and merges, beside other software.
+"""Measures an index of up to a million passages: disk, memory, searches, publications and merges, beside other software.
 
 Run:  python benchmarks/speed/growth.py --data ../shared/data --work runs/growth --other PYTHON
 
-Real paragraphs are encoded, SQuAD dev's first, and indexed: 14,000 of them are the smallest index. The larger ones are 4,000
-of them with variations in shards that are merged (support/variations.py says what is varied); what is in the work folder
-already is taken from there. Questions are SQuAD dev's. Each figure comes from a process of its own; times are wall
-and of the processor, medians. ``--other`` is a Python with txtai, LanceDB and bm25s, which get the same texts and vectors.
+The smallest index has 14,000 real paragraphs, SQuAD dev's first, with their encodings. The larger ones are merged from
+shards of 4,000 of these and their variations (support/variations.py). Indexes in the work folder are used again. Questions
+are SQuAD dev's. Each part runs in a separate process; times are medians, of the wall clock and of the processor. ``--other``
+is a Python with txtai, LanceDB and bm25s, which get the same texts and vectors.
 
 Parts: search; quality (candidates against every sentence, and with vectors compared in full); update (one and a hundred
-documents published, with drawn vectors, so that encoding is left out, and one removed); merges (a thousand updates); rivals.
-Those of ``--parts`` are measured at ``--sizes``, and the rest of what was measured stays: each names the commit of its code.
+documents published, with drawn vectors instead of encoding, and one removed); merges (a thousand updates); rivals. The
+``--parts`` are measured at the ``--sizes``; all other figures in the file are kept, and each part names its commit.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ UPDATES = 5
 
 
 def prepare(options: argparse.Namespace) -> dict[str, object]:
-    """The index of a size, unless it is there."""
+    """Build the index of a size, unless it exists."""
     if options.index.exists():
         return {}
     texts = paragraph_texts(options.data, REAL)
@@ -62,7 +62,7 @@ def prepare(options: argparse.Namespace) -> dict[str, object]:
 
 
 def questions(data: Path, count: int) -> list[tuple[str, str]]:
-    """Questions of SQuAD dev with their paragraphs, evenly spread over those that the indexes hold."""
+    """Return questions of SQuAD dev with their paragraphs, evenly spread over the paragraphs in the indexes."""
     texts = set(paragraph_texts(data, 2000))
     asked = [(question.text, p.text) for p in squad(data) if p.text in texts for question in p.questions]
     return asked[:: len(asked) // count][:count]
@@ -85,7 +85,7 @@ def _memory() -> int:
 
 
 def search(options: argparse.Namespace) -> dict[str, object]:
-    """Disk, memory, and searches one by one."""
+    """Measure disk, memory, and searches one by one."""
     asked = [question for question, _ in questions(options.data, options.questions)]
     with Index.open(options.index) as index:
         for question in asked[:5]:
@@ -112,7 +112,7 @@ def _ranks(hits: list[Hit], text: str) -> float:
 
 
 def quality(options: argparse.Namespace) -> dict[str, object]:
-    """Passages of candidates, of candidates whose vectors were all compared in full, and of every sentence."""
+    """Compare the best passages by candidates, by candidates with all vectors compared in full, and by every sentence."""
     asked = questions(options.data, options.questions)
     ranks: dict[str, list[float]] = {}
     best: dict[str, list[list[int]]] = {}
@@ -136,7 +136,7 @@ def quality(options: argparse.Namespace) -> dict[str, object]:
 
 
 def _publish(index: Path, encoder: Encoder, texts: list[str], key: str = "new") -> tuple[float, float]:
-    """Publish documents with keys of their own, or other texts of them."""
+    """Publish new documents, or new texts of those with the same ``key``; return wall and processor seconds."""
 
     def publish() -> None:
         with open_writer(index, encoder=encoder) as writer:
@@ -148,12 +148,12 @@ def _publish(index: Path, encoder: Encoder, texts: list[str], key: str = "new") 
 
 
 def update(options: argparse.Namespace) -> dict[str, object]:
-    """In a copy of the index one and a hundred documents published, by a program with the encoder loaded; one removed."""
+    """Publish one and a hundred documents in a copy of the index, with the encoder loaded, and remove one."""
     draw_vectors()
     copy, encoder, texts = options.work / "updated", Encoder(), paragraph_texts(options.data, REAL)[-3000:]
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(options.index, copy, copy_function=os.link)
-    first = _publish(copy, encoder, texts[:1])  # which makes one segment of many equal ones
+    first = _publish(copy, encoder, texts[:1])  # merges the last of many segments of one size
     rows = {
         count: [_publish(copy, encoder, texts[count * n : count * (n + 1)]) for n in range(UPDATES)] for count in (1, 100)
     }
@@ -169,7 +169,7 @@ def update(options: argparse.Namespace) -> dict[str, object]:
 
 
 def merges(options: argparse.Namespace) -> dict[str, object]:
-    """The processor's time of many updates of one document each, with all merges that these bring."""
+    """Measure the processor time of many updates of one document each, including the merges that they cause."""
     draw_vectors()
     copy, encoder, texts = options.work / "merged", Encoder(), paragraph_texts(options.data, REAL)
     shutil.rmtree(copy, ignore_errors=True)
@@ -187,7 +187,7 @@ def merges(options: argparse.Namespace) -> dict[str, object]:
 
 
 def rivals(options: argparse.Namespace) -> dict[str, object]:
-    """Other software, with the texts and the vectors of an index; oreqa's searches in the same run."""
+    """Measure other software on the texts and vectors of an index, and oreqa's searches in the same run."""
     asked, work = [question for question, _ in questions(options.data, options.questions)], options.work / "rivals"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir()
@@ -204,7 +204,7 @@ def rivals(options: argparse.Namespace) -> dict[str, object]:
 
 
 def run(part: str, options: argparse.Namespace, size: int) -> dict[str, Any]:
-    """One part in a process of its own, on one core."""
+    """Run one part in a separate process, on one core."""
     command = [sys.executable, __file__, *sys.argv[1:], "--part", part, "--index", str(options.work / f"{size}")]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     out = subprocess.run(

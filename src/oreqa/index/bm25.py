@@ -1,7 +1,7 @@
 """BM25 (Robertson & Zaragoza 2009, Lucene's variant) of texts, from their postings.
 
-The numbers that depend on the whole collection, those of texts with a word, of all texts and of their words, are summed over
-its parts when a question is asked: a collection in parts gives the scores of one in a single part, exactly.
+The statistics of the whole collection (the number of texts with a word, of all texts and of their words) are summed over its
+parts for each question, so a collection in several parts gives exactly the scores of the same collection in one part.
 """
 
 from __future__ import annotations
@@ -19,37 +19,37 @@ from oreqa.index.best import best_sentences
 from oreqa.index.postings import LivePostings
 
 BM25_PARAMETERS: Mapping[Unit, tuple[float, float]] = {"sentence": (0.6, 0.2), "passage": (0.9, 0.4)}
-"""k1 and b. For sentences repeating a word adds little, and length hardly matters; passages have their title and heading.
+"""k1 and b. In sentences, repeating a word adds little and length hardly matters; passages include their title and heading.
 Both pairs were tuned: docs/results/fusion.md."""
 
 
 def _near(rows: Ints, wanted: Rows | Ints) -> Rows:
-    """For each of the ``wanted`` rows its place among the rising rows (one or more), if it is there."""
-    at = rows.searchsorted(wanted.astype(rows.dtype, copy=False))  # else all rows would be made as wide as those wanted
+    """Return, for each ``wanted`` row, its index in the ascending ``rows`` (at least one), if it is there."""
+    at = rows.searchsorted(wanted.astype(rows.dtype, copy=False))  # otherwise all rows would be converted to its type
     at[at == len(rows)] = 0
     return at
 
 
 _COMMON = 50
-"""A word is common where one in so many texts holds it."""
+"""A word is common if more than one in this many texts holds it."""
 
 _LOOKED_UP = 4_096
-"""Words of parts whose postings are kept at hand."""
+"""The most cached postings, one for each word and part."""
 
 _ROUNDING = 1e-4
-"""The share by which sums of the same numbers in another order differ, with room."""
+"""The relative difference allowed between sums of the same numbers in another order, with a margin."""
 
 
 def _highest(scores: Floats, count: int, before: float) -> float:
-    """The lowest of the ``count`` highest scores; 0 if there are fewer. It was ``before`` when scores were lower."""
+    """Return the lowest of the ``count`` highest scores; if there are fewer, ``before``, its value at lower scores."""
     held = scores[scores >= before] if before else scores[scores > 0]
     return float(np.partition(held, len(held) - count)[len(held) - count]) if len(held) >= count else before
 
 
 @dataclass(frozen=True, slots=True)
 class _SomeTexts:
-    """Some texts: their lengths, and of each part that has some, its place, from which of them on these are, and their rows,
-    rising."""
+    """Some texts: their lengths and, for each part with any of them, its index, the index of its first text among these
+    texts, and their ascending rows in it."""
 
     lengths: Ints
     parts: Sequence[tuple[int, int, Ints]]
@@ -57,7 +57,7 @@ class _SomeTexts:
 
 @dataclass(frozen=True, slots=True)
 class CollectionWords:
-    """A whole collection: how many texts it has, their mean length, and how many hold each of its words, rising."""
+    """A whole collection: its number of texts, their mean length, its ascending words, and how many texts hold each."""
 
     texts: int
     mean: float
@@ -65,18 +65,18 @@ class CollectionWords:
     counts: Ints
 
     def texts_with(self, number: int) -> int:
-        """The number of texts that hold a word."""
+        """Return the number of texts that hold a word."""
         place = int(np.searchsorted(self.numbers, number))
         return int(self.counts[place]) if place < len(self.numbers) and self.numbers[place] == number else 0
 
 
 class Bm25:
-    """BM25 of texts in several parts; a text is known by its place among the live ones of all parts.
+    """BM25 of texts in several parts; a text is identified by its place among the live texts of all parts.
 
-    The parts are the ``collection``, or are of one.
+    With a ``collection``, the parts are only some of its texts, and its statistics apply; otherwise they are the collection.
 
-    ``compounds`` are, for the number of a word, those of the words that it is a part of: a text that holds one of them holds
-    the word, too, as one more word.
+    ``compounds`` maps the number of a word to those of the compounds that contain it. A text with such a compound also holds
+    the word, as one more word.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Bm25:
         return int(self._starts[-1])
 
     def texts_with(self, number: int) -> int:
-        """The number of texts that hold a word. It is asked for several times by each question."""
+        """Return the number of texts that hold a word. Each question asks for it several times, so it is cached."""
         if (counted := self._texts_with.get(number)) is not None:
             return counted
         if self._collection is not None:
@@ -110,7 +110,7 @@ class Bm25:
         return self._texts_with.setdefault(number, texts)
 
     def first_with(self, number: int) -> int:
-        """The place of the first text that holds a word."""
+        """Return the place of the first text that holds a word. Raises ValueError if none does."""
         for place, (part, start) in enumerate(zip(self._parts, self._starts, strict=False)):
             rows = np.setdiff1d(self._held(place, number)[0], part.dead)
             if len(rows):
@@ -118,14 +118,14 @@ class Bm25:
         raise ValueError(f"no text holds the word {number}")
 
     def bound(self, numbers: Ints, unknown: int) -> float:
-        """The highest BM25 that a question could reach: the sum of its words' IDF.
+        """Return an upper bound of BM25 for a question: the sum of its words' IDF.
 
-        ``unknown`` words that no text holds weigh as much as a word can.
+        Each of the ``unknown`` words, which no text holds, has the highest possible IDF.
         """
         return sum(self._idf(self.texts_with(number)) for number in numbers.tolist()) + unknown * self._idf(0)
 
     def scores(self, numbers: Ints) -> Floats:
-        """BM25 of every text for one question, given by the numbers of its words: ``[texts]``."""
+        """Return BM25 of every text for one question, given by the numbers of its words: ``[texts]``."""
         scores = np.zeros(len(self), np.float32)
         weights = self._weights(numbers)
         for place, part in enumerate(self._parts):
@@ -137,17 +137,17 @@ class Bm25:
         return scores
 
     def scores_of(self, numbers: Ints, places: Rows) -> Floats:
-        """BM25 of the texts in these rising places: ``[places]``."""
+        """Return BM25 of the texts in these ascending places: ``[places]``."""
         texts, scores = self._some(places), np.zeros(len(places), np.float32)
         for number, idf in self._weights(numbers):
             self._add_to_some(scores, texts, number, idf)
         return scores
 
     def best(self, numbers: Ints, count: int, allowed: Flags | None = None) -> Rows:
-        """The places of the ``count`` best of the texts that hold a word of a question and are ``allowed``, best first.
+        """Return the places of the ``count`` best texts that hold a word of a question and are ``allowed``, best first.
 
-        Rare words are counted first. Once the others cannot lift a text among the best by themselves, they are looked up in
-        those texts alone that may be among them (MaxScore, Turtle & Flood 1995), which each of them makes fewer.
+        Rare words are scored first. Once the remaining words cannot by themselves lift a text among the best, they are
+        looked up only in texts that can still be among the best (MaxScore, Turtle & Flood 1995), fewer after each word.
         """
         scores, threshold = np.zeros(len(self), np.float32), 0.0
         times = Counter(self._weights(numbers))
@@ -182,7 +182,7 @@ class Bm25:
         return _SomeTexts(lengths, parts)
 
     def _add_to_some(self, scores: Floats, texts: _SomeTexts, number: int, weight: float) -> None:
-        """Add what a word of that weight gives some texts to their scores."""
+        """Add a word of this weight to the scores of some texts."""
         held = []
         for place, begin, wanted in texts.parts:
             rows, counts = self._held(place, number)
@@ -195,7 +195,7 @@ class Bm25:
             scores[at] += self._weighted(weight, counts, texts.lengths[at])
 
     def _add(self, scores: Floats, number: int, weight: float, allowed: Flags | None) -> None:
-        """Add what a word of that weight gives texts to their scores."""
+        """Add a word of this weight to the scores of all allowed texts."""
         for place, (part, lengths) in enumerate(zip(self._parts, self._lengths, strict=True)):
             rows, counts = self._held(place, number)
             places = rows + self._starts[place]
@@ -220,7 +220,7 @@ class Bm25:
         return weighted
 
     def _held(self, place: int, number: int) -> tuple[Ints, Ints]:
-        """The rows of the texts of a part that hold a word, or a compound with it, and how often, dead ones included."""
+        """Return the rows of a part's texts, deleted ones included, with a word or a compound of it, and how often."""
         if number not in self._compounds:
             return self._of_word(place, number)
         each = [self._of_word(place, form) for form in (number, *self._compounds[number])]
@@ -229,7 +229,7 @@ class Bm25:
         return rows, counts.astype(np.int32)
 
     def _of_word(self, place: int, number: int) -> tuple[Ints, Ints]:
-        """The rows of the texts of a part that hold a word, and how often: a question asks for them several times."""
+        """Return the rows of a part's texts with a word, and how often; cached, because a question asks several times."""
         if (held := self._looked_up.get((place, number))) is None:
             if len(self._looked_up) >= _LOOKED_UP:
                 self._looked_up.clear()
@@ -238,7 +238,7 @@ class Bm25:
 
     @cached_property
     def _lengths(self) -> list[Ints]:
-        """The numbers of words of all texts of each part, with the parts of compounds."""
+        """The number of words of every text, by part, including those that compounds contain."""
         split = np.unique(np.array([form for forms in self._compounds.values() for form in forms], np.int32))
         lengths = []
         for part in self._parts:

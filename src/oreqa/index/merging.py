@@ -1,4 +1,4 @@
-"""Make one index of several, which searches as if all of their documents had been indexed there."""
+"""Merge several indexes into one, which searches as if all of their documents had been indexed there."""
 
 from __future__ import annotations
 
@@ -46,16 +46,20 @@ _ALIKE = {
     "prompts": "the prompts of its model",
     "encoded_by": "the oreqa that made it",
 }
-"""The settings in which all have to be alike, and what people call them."""
+"""The settings that all indexes must share, and how error messages name them."""
 
 
 @dataclass(frozen=True, slots=True)
 class MergeReport:
-    """What a merge came to.
+    """The result of a merge.
 
-    ``documents`` and ``passages`` are those of the index now, ``added`` the documents that it did not hold before, ``marks``
-    those that were taken over. ``present`` are the indexes whose documents it held before, ``unfitted`` those for which
-    something was fitted that was not taken over.
+    Attributes:
+        documents: The number of documents in the merged index.
+        passages: The number of its passages.
+        added: The number of documents that it did not hold before.
+        marks: The number of marks that it took over.
+        present: The indexes whose documents it already held.
+        unfitted: The indexes whose fitted values it did not take over.
     """
 
     documents: int
@@ -68,7 +72,7 @@ class MergeReport:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Part:
-    """One of the indexes, opened."""
+    """An open index that is merged."""
 
     folder: Path
     generation: Path
@@ -89,18 +93,18 @@ class _Part:
 
     @property
     def is_replaced(self) -> bool:
-        """Whether its state was removed since it was opened."""
+        """Whether its generation was removed after it was opened."""
         return newest_generation(self.folder) != self.generation and not (self.generation / MANIFEST).is_file()
 
     @property
     def fitted(self) -> bytes:
-        """What was fitted for it, as it stands in its file; empty if nothing was."""
+        """The contents of its file of fitted values; empty if nothing was fitted."""
         path = self.generation / FITTED
         return path.read_bytes() if path.is_file() else b""
 
     @property
     def model_inside(self) -> str:
-        """The place of its model in its folder; empty if that lies elsewhere."""
+        """The path of its model relative to its folder; empty if the model is elsewhere."""
         model = self.settings["model"]
         return model if model_place(self.folder, model) != model else ""
 
@@ -108,16 +112,16 @@ class _Part:
 def merge_indexes(
     folder: str | Path, indexes: str | Path | Iterable[str | Path], progress: Progress = no_progress
 ) -> MergeReport:
-    """Make one index of several, or add them to one that exists, and publish it at once. Nothing is encoded again.
+    """Merge indexes into a new one, or into one that exists, and publish the result at once. Nothing is encoded again.
 
     The index in ``folder`` searches as if all documents had been indexed there, in the order of the ``indexes``. These stay
-    as they are, and share their vectors with it where the file system has hard links. Marks come along, but for those which
-    say that an index holds no answer: another one may. What was fitted for the indexes comes along if all have the same; an
-    index that exists keeps its own. Interrupted, it has changed nothing and can be called again; indexes whose documents
-    are all there by then are passed over.
+    unchanged, and share their vectors with it where the file system has hard links. It takes over their marks, except those
+    saying that an index holds no answer, because another index may hold one. It takes over fitted values if all indexes
+    have the same; an existing index keeps its own. An interrupted merge changes nothing and can be repeated, which skips
+    indexes whose documents it already holds.
 
-    Raises InputError for an index that is named twice; IndexStateError if one is not there or is damaged, if their models or
-    settings differ, if two hold the same document, or if the folder cannot be written.
+    Raises InputError if an index is named twice; IndexStateError if one is missing or damaged, if their models or settings
+    differ, if two hold the same document, or if the folder cannot be written.
 
     Examples:
         >>> from oreqa import Document, index_documents
@@ -132,7 +136,7 @@ def merge_indexes(
         model = opened[0].model_inside
         check_empty(folder, Path(model).parts[:1])
     mode = 0o777
-    for shard in shards:  # who may not enter one of them may not enter this one, but for its owner
+    for shard in shards:  # only its owner may enter it without permission to enter all of them
         mode &= stat.S_IMODE(shard.stat().st_mode) | 0o700
     with write_lock(folder, mode=mode), name_write_errors(folder):
         clear_folder(folder)
@@ -158,7 +162,7 @@ def _check_distinct(folders: Sequence[Path]) -> None:
 
 
 def _check_alike(parts: Sequence[_Part]) -> None:
-    """Raise IndexStateError unless all were made alike, of a user's documents."""
+    """Raise IndexStateError unless all share the settings in ``_ALIKE`` and hold a user's documents in their folders."""
     first = parts[0]
     for part in parts:
         if (holds := part.settings["holds"]) != "documents":
@@ -179,7 +183,7 @@ def _check_alike(parts: Sequence[_Part]) -> None:
 
 
 def _merge(folder: Path, existing: Sequence[_Part], shards: Sequence[_Part], progress: Progress) -> MergeReport:
-    """Make the draft of what all hold together, and publish it if that is more than what exists."""
+    """Write the draft of the merged index, and publish it unless it adds nothing to an existing one."""
     draft, (first, *others) = folder / DRAFT, [*existing, *shards]
     draft.mkdir()
     manifest, segments, present = read_manifest(first.generation), list(first.segments), []
@@ -205,7 +209,7 @@ def _merge(folder: Path, existing: Sequence[_Part], shards: Sequence[_Part], pro
         merged = MergeReport(documents, passages, documents - before, present=present)
         if existing and len(places) == 1:
             return merged
-        compacted(database, draft, first.generation, always=True).close()  # else each update would copy what is added here
+        compacted(database, draft, first.generation, always=True).close()  # or each update would copy what was added
     if not existing and (model := first.model_inside):
         link_folder(first.folder / model, folder / model)
     fitted = (existing or shards)[0]
@@ -222,10 +226,10 @@ def _last_document(database: sqlite3.Connection) -> int:
 
 
 def _is_there(database: sqlite3.Connection, part: _Part, places: Sequence[tuple[int, Path]], has_existing: bool) -> bool:
-    """Whether the index that exists holds all documents of a part, as they are there.
+    """Whether the existing index holds all documents of a part, unchanged.
 
-    ``places`` are the indexes that the draft holds, each with the id that its documents begin behind. Raises
-    IndexStateError if one of them holds a document of the part otherwise.
+    ``places`` are the indexes in the draft, each with the last document id before its own. Raises IndexStateError for any
+    other overlap between the part and the draft.
     """
     with closing(open_documents(part.generation)) as other:
         keys = other.execute("SELECT key, hash, id FROM documents").fetchall()
@@ -245,7 +249,7 @@ def _is_there(database: sqlite3.Connection, part: _Part, places: Sequence[tuple[
 
 
 def _overlap(folder: Path, holder: Path, keys: Sequence[str], has_existing: bool) -> IndexStateError:
-    """What to raise for documents that two indexes hold."""
+    """Return the error for documents that two indexes hold."""
     listed, names = keys[:_KEYS_SHOWN], " ".join(map(shlex.quote, keys[:_KEYS_SHOWN]))
     which = listed[0] if len(keys) == 1 else f"{len(keys):,} documents, as {', '.join(listed)}"
     take = f"take {'it' if len(keys) == 1 else 'them'} out of one of them, as by: oreqa remove {names}{index_option(folder)}"
@@ -254,18 +258,18 @@ def _overlap(folder: Path, holder: Path, keys: Sequence[str], has_existing: bool
 
 
 _KEYS_SHOWN = 3
-"""Documents that an error names at most."""
+"""The most documents that an error names."""
 
 
 def _marks(folder: Path) -> list[Mark]:
-    """What people said of the answers of an index."""
+    """Return people's marks on the answers of an index."""
     return [mark for file in (MARKS_FILE, UNDECIDED_FILE) for mark in read_marks(folder, file)]
 
 
 def _take_marks(folder: Path, marks: Iterable[Sequence[Mark]]) -> int:
-    """Take over what people said of answers, the newest of equal questions; returns how many marks were taken over.
+    """Take over marks, the newest for each question, and return their number.
 
-    That an index holds no answer says nothing of the others.
+    Marks saying that an index holds no answer are left out, because the merged index may hold one.
     """
     times, taken = {mark.id: mark.time for mark in _marks(folder)}, set()
     for mark in sorted(chain.from_iterable(marks), key=lambda mark: mark.time):

@@ -1,4 +1,4 @@
-"""Take documents out of an index."""
+"""Remove documents from an index."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from oreqa.index.writer import open_writer
 
 
 def remove_documents(folder: str | Path, documents: str | Path | Iterable[str | Path], device: str = "cpu") -> list[str]:
-    """Remove a document from an index, or those of a list, together; returns their keys.
+    """Remove one or more documents from an index in one update; return their keys.
 
-    A document is named by its key, a path to it, the last components of either, or its title; the name of a file of many
-    documents, as a table or an archive, means all of them, and that of a folder all in it. ``index_files`` adds a file again
-    that is still there, and that its patterns do not leave out. Interrupted, it has removed nothing.
+    A document is named by its key, a path to it, the last components of either, or its title. The name of a file with many
+    documents, such as a table or an archive, means all of them; the name of a folder means all documents in it.
+    ``index_files`` adds a removed document again if its file still exists and no pattern excludes it. An interrupted removal
+    removes nothing.
 
-    Raises InputError, and removes nothing, for a name that no document has, or several, and for a folder that all documents
-    lie in; IndexStateError if there is no index, or it cannot be written.
+    Raises InputError, and removes nothing, if a name matches no document, or is ambiguous, and for a folder that contains
+    all documents; IndexStateError if there is no index, or it cannot be written.
 
     Examples:
         >>> [Path(key).name for key in remove_documents("kb", ["bees.md", "Boots"])]

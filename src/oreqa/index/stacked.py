@@ -13,7 +13,7 @@ from oreqa.index.segments import Segment
 
 
 class StackedCodes:
-    """The codes of what counts in several segments, as one array of ``[vectors]``."""
+    """The codes of the live passages or sentences of several segments, as one array: ``[vectors]``."""
 
     def __init__(self, segments: Sequence[Segment], unit: Unit) -> None:
         self._parts = [(segment.vectors[unit], segment.words[unit]) for segment in segments]
@@ -23,7 +23,7 @@ class StackedCodes:
         return int(self._starts[-1])
 
     def take(self, rows: Rows) -> Codes:
-        """The codes in some rows, rising."""
+        """Return the codes in ``rows``, which must ascend."""
         (first, _), *_ = self._parts
         taken, bounds = np.empty(len(rows), first.dtype), np.searchsorted(rows, self._starts).tolist()
         for (codes, part), start, begin, end in zip(self._parts, self._starts, bounds, bounds[1:], strict=False):
@@ -32,7 +32,7 @@ class StackedCodes:
         return taken
 
     def inner_products(self, questions: Floats) -> Floats:
-        """The inner product of every question and every vector: ``[questions, vectors]``."""
+        """Return the inner product of every question and every vector: ``[questions, vectors]``."""
         products = [(inner_products(questions, codes), part) for codes, part in self._parts]
         counting = [of_part[:, part.live] if len(part.dead) else of_part for of_part, part in products]
         return np.concatenate([np.zeros((len(questions), 0), np.float32), *counting], axis=1)
