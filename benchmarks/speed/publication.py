@@ -1,4 +1,4 @@
-"""What an index of real documentation costs, before and after a code change: disk, a publication, a search.
+"""Measures an index of real documentation before and after a code change: disk, a publication, a search.
 
 Run:  python benchmarks/speed/publication.py --before CHECKOUT --work runs/publication
 
@@ -84,7 +84,7 @@ def documents(work: Path, changed: int = 0) -> list[Any]:
 
 
 def bytes_a_passage(index: Path, passages: int) -> dict[str, int]:
-    """Return the bytes per passage on the disk by file, of the newest generation and beside it."""
+    """Return the bytes per passage on the disk by file, of the newest generation and of the files outside generations."""
     sizes: dict[str, int] = defaultdict(int)
     newest = max(index.glob("search-*"))
     for file in (*newest.rglob("*"), *index.iterdir()):

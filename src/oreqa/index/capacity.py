@@ -20,7 +20,7 @@ from oreqa.index.store import open_documents
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What a passage costs: bytes on disk, bytes of memory, and core seconds. ``base_`` is the fixed cost of any index."""
+    """The costs of a passage: bytes on disk, bytes of memory, and core seconds. ``base_`` is the fixed cost of any index."""
 
     characters: float
     sentences: float
@@ -126,7 +126,7 @@ def parse_machine(text: str) -> Machine:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What an index takes on a machine.
+    """The estimated needs of an index on a machine.
 
     Attributes:
         passages: The number of passages.
