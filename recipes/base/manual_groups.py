@@ -134,7 +134,10 @@ def mentions(text: str, answers: Iterable[str]) -> list[Range]:
 def show(
     asked: Asked, nearest: Iterable[int], passages: Sequence[Text], count: int, cut: float, rng: random.Random
 ) -> list[Shown]:
-    """Return a question's passage and up to ``count - 1`` of the ``nearest``; with probability ``cut``, none answers."""
+    """Return a question's passage with some of the ``nearest``; with probability ``cut``, none answers.
+
+    They are the first three, with probability ``HARDEST``, else ``count - 1`` drawn ones.
+    """
     title, text = passages[asked.place]
     answers = {text[start:end] for start, end in asked.spans}
     others = [passages[number] for number in nearest if passages[number][1] != text]

@@ -32,7 +32,7 @@ def test_the_stages_as_tables_and_as_json(kb: Path, fitted_reader: Path, monkeyp
     shown = run(*asked, "--expected", "leather")
     assert shown.exit_code == 0
     lines = shown.stdout.splitlines()
-    assert lines[:3] == [report["reason"], report["next_step"], "In no document: “narwhals”."]
+    assert lines[:3] == [report["reason"], report["next_step"], "No document contains “narwhals”."]
     assert next(line for line in lines if line.startswith("places are below ")).endswith(os.sep)
     heading = next(line for line in lines if line.startswith("#  answer"))
     assert heading.split() == ["#", "answer", "sure", "span", "selection", "retrieval", "agreement", "score"]
@@ -41,6 +41,16 @@ def test_the_stages_as_tables_and_as_json(kb: Path, fitted_reader: Path, monkeyp
     assert row[-1] == f"{first['score']:.2f}"
     assert f"{sum(report['log_odds'].values()):+.2f}" in next(line for line in lines if line.startswith("sum")).split()
     assert any(line.lstrip().startswith(f"{holding[0]['rank']} *") for line in lines)
+
+
+def test_words_that_no_passage_read_contains(tmp_path: Path, fitted: Path, fitted_reader: Path) -> None:
+    words = [f"{name}ish" for name in ("red", "blue", "green", "grey", "brown", "pink", "black", "white")]
+    (tmp_path / "words.csv").write_text("\n".join(["word", *(f"It is {word}." for word in words)]) + "\n")
+    assert run("index", tmp_path / "words.csv", "--index", tmp_path / "kb", "--model", fitted).exit_code == 0
+    asked = ("explain", f"What is {' and '.join(words)}?", "--index", tmp_path / "kb", "--reader", fitted_reader)
+    unread = json.loads(run(*asked, "--json").stdout)["unread_words"]
+    assert set(unread) < set(words)
+    assert f"No passage that was read contains “{'”, “'.join(unread)}”." in run(*asked).stdout.replace("\n", " ")
 
 
 def test_without_an_answer_there_is_no_column_for_it(kb: Path, fitted_reader: Path) -> None:

@@ -57,7 +57,7 @@ def _is_in(answer: Answer, defined: Answer, entry: ReferenceEntry) -> bool:
 def definitions(question: str, hits: Sequence[Hit], calibration: Calibration | None) -> list[tuple[Answer, ReferenceEntry]]:
     """Return the statements that define the name a question asks about, best first, with their entries.
 
-    None for other questions, and for a question that says more than the name and where to look for it. Statements that
+    The list is empty for other questions, and for one that says more than the name and where to look for it. Statements that
     differ share the probability. The confidence is None without a calibration.
     """
     asked = asked_names(question) if asks_what_it_is(question) else set()

@@ -239,7 +239,7 @@ def _decided_about(
 
 
 def _given(answers: Sequence[Answer], threshold: float) -> tuple[Stage, str]:
-    """Return whether the first answer is given: it is likely enough, or contradicts one that is."""
+    """Return the stage and the reason of the first answer: it is likely enough or not, or contradicts one that is."""
     answer = answers[0]
     if answer.computation:
         return "answered", f"“{answer.text}” was computed from {answer.computation.basis}."

@@ -19,7 +19,7 @@ STATED_RIGHT = 0.9
 def with_stated_defaults(
     question: str, answers: Sequence[Answer], hits: Sequence[Hit], calibration: Calibration | None
 ) -> list[Answer]:
-    """Raise the first answer to ``STATED_RIGHT`` if its sentence states the default of an entry asked about."""
+    """Return the answers; the first one has ``STATED_RIGHT`` or more if its sentence states the default asked for."""
     if calibration is None or not asks_for_default(question) or not answers or not _is_stated(question, answers[0], hits):
         return list(answers)
     return [replace(answers[0], confidence=max(STATED_RIGHT, answers[0].confidence or 0.0)), *answers[1:]]

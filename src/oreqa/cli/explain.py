@@ -81,9 +81,9 @@ def _print(explanation: Explanation) -> None:
     for word, written in explanation.respelt.items():
         console.print(f"“{word}” is in no document; asked for “{written}”.")
     absent = [word for word in explanation.absent_words if word not in explanation.respelt]
-    for words, what in ((absent, "no document"), (explanation.unread_words, "no passage read")):
+    for words, what in ((absent, "No document"), (explanation.unread_words, "No passage that was read")):
         if words:
-            console.print(f"In {what}: “{'”, “'.join(words)}”.")
+            console.print(f"{what} contains “{'”, “'.join(words)}”.")
     if explanation.hits:
         console.print("\nSearch: ranks of sentence / passage by cosine and by BM25", style="bold cyan")
         hits = _shown_hits(explanation.hits)

@@ -120,7 +120,7 @@ def _print_group(title: str, colour: str, questions: Sequence[AskedQuestion]) ->
 
 
 def _lines(question: AskedQuestion) -> list[tuple[str, str]]:
-    """Yield the expected answer, what came instead and its place, and what came before."""
+    """Return the expected answer, what came instead and its place, and what came before."""
     lines = [("expected", one_line(" | ".join(question.expected) or "no answer: the documents hold none", SHOWN_ANSWER))]
     answer = one_line(question.answer, SHOWN_ANSWER)
     if question.outcome == "refused":

@@ -19,7 +19,7 @@ VENN_COLOURS = ("#c26a2b", "#2f6f9f")
 
 
 def rank_curve(best_ranks: Sequence[float]) -> str:
-    """Return the share of questions whose first gold is within the top N.
+    """Plot the share of questions whose first gold is within the top N, as SVG.
 
     ``best_ranks`` has one rank per question, from 1.
     """
@@ -35,14 +35,14 @@ def rank_curve(best_ranks: Sequence[float]) -> str:
 
 
 def calibration_figure(bins: Sequence[Bin]) -> str:
-    """Return accuracy against confidence, with the diagonal of perfect calibration."""
+    """Plot accuracy against confidence, with the diagonal of perfect calibration, as SVG."""
     figure = new_figure(4.5, 4)
     _plot_calibration(figure.add_subplot(), bins, "p, %", "share that answers, %")
     return _svg(figure)
 
 
 def trust_figure(bins: Sequence[Bin], coverage: Reals, risk: Reals) -> str:
-    """Return right answers against confidence; and the share of wrong answers, ``risk``, against questions answered."""
+    """Plot right answers against confidence, and the share of wrong ones, ``risk``, against questions answered, as SVG."""
     figure = new_figure(9, 3.6)
     left, right = figure.subplots(1, 2)
     _plot_calibration(left, bins, "confidence, %", "answers that are right, %")
@@ -62,7 +62,7 @@ def _plot_calibration(axes: Any, bins: Sequence[Bin], across: str, up: str) -> N
 
 
 def histogram(values: Sequence[float], label: str, counted: str) -> str:
-    """Return how many of ``values``, in percent, are in each twentieth."""
+    """Plot how many of ``values``, in percent, are in each twentieth, as SVG."""
     figure = new_figure(7, 3)
     axes = figure.add_subplot()
     axes.hist(values, bins=20, range=(0, 100), color="#2f7d4f")
@@ -102,7 +102,7 @@ def _overlap(a: float, b: float, distance: float) -> float:
 
 
 def venn_figure(only_a: int, only_b: int, both: int, total: int) -> str:
-    """Return two sets of a population of ``total`` as circles in ``VENN_COLOURS``; numbers are percent of the total.
+    """Draw two sets of a population of ``total`` as circles in ``VENN_COLOURS``, as SVG; numbers are percent of the total.
 
     All areas have the same scale. A region too narrow for its number has it above, connected by a line.
     """

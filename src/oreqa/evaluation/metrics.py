@@ -89,7 +89,7 @@ def mean_metrics(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Predictions of similar probability: their share of all, their mean probability, and how many of them are right."""
+    """Predictions of similar probability: their share of all, their mean probability, and the share that is right."""
 
     share: float
     confidence: float

@@ -188,7 +188,8 @@ class Split:
 def split_examples(examples: Sequence[PlacedExample], count: int, seed: int) -> Split:
     """Draw ``count`` examples, and hold out those about one document in ``HELD_OUT``, also drawn.
 
-    If they are about few documents, one passage in as many. A question that names no document is held out by its passages.
+    If they are about few documents, those about one passage in ``HELD_OUT`` are held out instead. A question that names no
+    document is held out by its passages.
     """
     examples = list(dict.fromkeys(examples))
     drawn = random.Random(seed).sample(examples, min(count, len(examples)))

@@ -204,7 +204,7 @@ class Snapshot:
     def passages_of(self, documents: str | int, where: Conditions, most: int) -> list[Passage]:
         """Return all passages, in order, of a document by id, or of a source's current documents that fulfil ``where``.
 
-        None if there are more than ``most``.
+        The list is empty if there are more than ``most``.
         """
         condition, values = ("document = ?", [documents]) if isinstance(documents, int) else field_filter(where)
         if isinstance(documents, str):

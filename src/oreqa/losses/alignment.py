@@ -45,7 +45,7 @@ class Kernel:
 
 
 def _median_width(squares: Tensor, blank: Tensor | None) -> Tensor:
-    """Return the median of the positive squared distances ``[N, N]`` off the diagonal."""
+    """Return the median of the squared distances ``[N, N]`` off the diagonal, and at least 1e-6."""
     apart = ~torch.eye(len(squares), dtype=torch.bool, device=squares.device)
     if blank is not None:
         apart &= ~(blank[:, None] | blank)

@@ -22,8 +22,9 @@ def is_drawable(document: CatalogDocument) -> bool:
 def document_boxes(document: CatalogDocument, drawer: Drawer, start: int, end: int) -> TextBoxes:
     """Return the rectangles of the characters ``start`` to ``end`` of a document on its pages, one per line.
 
-    None for text without a position of its own, such as that of scanned pages. Raises RefusedError: 400 for an empty or too
-    long range, 404 for a document without pages, 409 for a file that has changed or is gone, or like ``Drawer.boxes``.
+    Text without a position of its own, such as that of scanned pages, has no rectangles. Raises RefusedError: 400 for an
+    empty or too long range, 404 for a document without pages, 409 for a file that has changed or is gone, or like
+    ``Drawer.boxes``.
     """
     revision = _drawable(document)
     if not 0 <= start < end or end - start > MOST_BOXED:

@@ -10,13 +10,13 @@ const signed = (value) => value.toFixed(2).replace("-", "−");
 export function explanationNodes(row, expected, actions) {
 	const input = el("input", { id: "expected", value: expected, dir: "auto" });
 	const submit = (event) => { event.preventDefault(); actions.explain(input.value.trim()); };
-	const words = (what, list) => list.length > 0 && note(`In ${what}: “${list.join("”, “")}”.`);
+	const words = (what, list) => list.length > 0 && note(`${what} contains “${list.join("”, “")}”.`);
 	return el("section", { class: "explained", tabindex: -1, "aria-labelledby": "why" },
 		el("h2", { id: "why", dir: "auto" }, row.reason),
 		row.next_step && el("p", row.next_step),
 		respeltNotes(row),
-		words("no document", row.absent_words.filter((word) => !(word in row.respelt))),
-		words("no passage read", row.unread_words),
+		words("No document", row.absent_words.filter((word) => !(word in row.respelt))),
+		words("No passage that was read", row.unread_words),
 		el("div", { class: "stages" }, search(row, actions), reading(row), probability(row)),
 		el("form", { class: "actions", onsubmit: submit },
 			el("label", { for: "expected" }, "The right answer"), input, el("button", "Find where it was lost")),
