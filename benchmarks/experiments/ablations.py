@@ -67,7 +67,7 @@ def main() -> None:
     parser.add_argument("--set", action="append", default=[], help="change the recipe of all variants: name=value")
     parser.add_argument("--name", default="ablations", help="of the file in results/reconsider")
     parser.add_argument("--work", type=Path, default=Path("runs/ablations"))
-    parser.add_argument("--questions", type=int, default=800, help="questions to learn from")
+    parser.add_argument("--questions", type=int, default=800, help="mined questions; those with right and wrong spans are learned from")
     parser.add_argument("--asked", type=int, default=500, help="questions of SQuAD dev")
     options = parser.parse_args()
     settings_of_all = [data_hash([options.predictions]), options.questions, options.asked, *options.set]
@@ -81,11 +81,13 @@ def main() -> None:
     index = index_passages(options.work / "index", whole_passages(paragraphs), Settings(model=BASE_ENCODER))
     reader = Reader(DEFAULT_READER)
     right: dict[str, dict[str, list[float]]] = {}
+    used: dict[str, int] = {}
     for name, settings in VARIANTS.items():
         if options.variant and name not in (BASE, *options.variant):
             continue
         folder = options.work / name.replace(" ", "").replace(",", "-").replace("=", "")
         train((*options.set, *settings), learned, options.miner, folder)
+        used[name] = read_json(folder / "run.json")["questions"]
         saved = folder / "rows.json"
         if not saved.is_file():
             write_json(saved, answer_all(index, reader, CrossEncoder(folder), chosen, apart=False))
@@ -104,7 +106,8 @@ def main() -> None:
                     gain = paired_difference(theirs, values, 0)
                     entry[f"over {rival}"] = [round(100 * v, 2) for v in (gain.mean, gain.low, gain.high)] + [gain.p]
             table[f"{name}: {order}"] = entry
-    result = {"learned from": options.questions, "asked": options.asked, "data_sha256": data_hash([file]), "table": table}
+    sizes = {"mined questions": options.questions, "with right and wrong spans": used, "asked": options.asked}
+    result = {**sizes, "data_sha256": data_hash([file]), "table": table}
     report(f"reconsider/{options.name}", result)
 
 

@@ -216,7 +216,7 @@ ROWS: dict[str, list[Row]] = {
             "M: 2→6→12 (paper: 25→30→40)",
             "42.34→42.48→41.25",
             tuple(("reconsider/ablations.json", "table", f"M = {m}, marked: alone, K = 5", "em") for m in (2, 6, 12)),
-            "500; 400",
+            "of 500; 400",
             verdict="cannot be said",
         ),
     ],
@@ -232,11 +232,11 @@ ROWS: dict[str, list[Row]] = {
         ),
         Row(
             "§3",
-            "weakly supervised; here, % with a passage→the annotated",
+            "weakly supervised (not trained); here, % of questions with a passage→with the annotated one",
             "49.6",
             tuple(("proqa/weak_passages.json", "percent", name) for name in ("a passage", "the annotated one")),
             "untrained; 748",
-            verdict="not trained: the same passages",
+            verdict="95% are the annotated passages",
         ),
         Row(
             "§3",
