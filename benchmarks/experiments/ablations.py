@@ -67,7 +67,7 @@ def main() -> None:
     parser.add_argument("--set", action="append", default=[], help="change the recipe of all variants: name=value")
     parser.add_argument("--name", default="ablations", help="of the file in results/reconsider")
     parser.add_argument("--work", type=Path, default=Path("runs/ablations"))
-    parser.add_argument("--questions", type=int, default=800, help="mined questions; those with right and wrong spans are learned from")
+    parser.add_argument("--questions", type=int, default=800, help="mined questions; those with right and wrong spans teach")
     parser.add_argument("--asked", type=int, default=500, help="questions of SQuAD dev")
     options = parser.parse_args()
     settings_of_all = [data_hash([options.predictions]), options.questions, options.asked, *options.set]
