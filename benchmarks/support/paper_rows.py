@@ -47,6 +47,8 @@ _OPEN = ("reconsider/open.json", "squad-v1.1-dev")
 _NQ = ("reconsider/open.json", "qed-nq-train, held out")
 _PRETRAINING = ("proqa/pretraining-squad.json", "rows")
 
+_PASSAGES = ("annotated", "found", "found elsewhere")
+
 ROWS: dict[str, list[Row]] = {
     "augmentation": [
         Row(
@@ -232,11 +234,11 @@ ROWS: dict[str, list[Row]] = {
         ),
         Row(
             "§3",
-            "weakly supervised (untrained); here % with a passage→the annotated",
-            "49.6",
-            tuple(("proqa/weak_passages.json", "percent", name) for name in ("a passage", "the annotated one")),
-            "untrained; 748",
-            verdict="not trained: 95% annotated",
+            "generator, annotated→found→found elsewhere, ROUGE-L",
+            "55.6→49.6",
+            tuple(("proqa/weak_generator.json", "rows", kind, "rouge_l_coco") for kind in _PASSAGES),
+            "640×1; 300",
+            verdict="no loss: 98% the same passages",
         ),
         Row(
             "§3",
