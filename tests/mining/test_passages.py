@@ -65,6 +65,13 @@ def test_the_function_and_its_command_write_the_pairs_of_the_index(tiny: Path, a
     assert [pair.question for pair in load_pairs(tmp_path / "first.jsonl")] == ["What do foxes eat?"]
 
 
+def test_no_file_is_overwritten_not_even_the_questions(asked: Path, tmp_path: Path) -> None:
+    before = asked.read_text()
+    with pytest.raises(InputError, match=r"asked\.jsonl: it exists already; name another file"):
+        mine_passages(asked, asked, index=tmp_path / "kb")
+    assert asked.read_text() == before
+
+
 def test_data_without_an_answered_question_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "asked.jsonl").write_text('{"question": "Where?", "answers": []}\n')
     with pytest.raises(InputError, match="it holds no question with an answer"):

@@ -36,11 +36,14 @@ def mine_passages(
     question without a match is left out. The supervision is weak: a passage may contain the answer and not say what is
     asked. Writes a pair file to ``out`` and returns the number of pairs.
 
-    Raises InputError if ``data`` cannot be read or holds no question with an answer, or if no question has a match.
+    Raises InputError if ``data`` cannot be read or holds no question with an answer, if no question has a match, or if
+    ``out`` exists.
     """
     data, out = as_path(data, "data"), as_path(out, "out")
     passages = count(passages, "passages")
     choice(mode, MODES, "mode")
+    if out.exists():
+        raise InputError(f"{out}: it exists already; name another file, or delete this one to search anew")
     questions, pairs = answered_questions(data), []
     if not questions:
         raise InputError(f"{data}: it holds no question with an answer")

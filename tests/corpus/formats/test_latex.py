@@ -45,6 +45,7 @@ def test_title_and_sections() -> None:
             "tall | x–y\ntall | p & q",
         ),
         (r"Set \texttt{--no-edit} or \texttt{git~a\_b \emph{x--y}}--so.", "Set --no-edit or git a_b x–y–so."),
+        (r"For \LaTeX\ and \TeX{}, with \textbf{\BibTeX}.", "For LaTeX and TeX, with BibTeX."),
         (r"\begin{itemize} never \textbf{closed", "never closed"),
         ("", ""),
     ],

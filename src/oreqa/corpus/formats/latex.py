@@ -51,6 +51,9 @@ _ARGUMENTS = {
 _MONOSPACED = frozenset(("texttt", "code", "command", "option", "file", "samp", "kbd"))
 """Macros such as those for commands and options, whose hyphens and quotes are not ligatures."""
 
+_LOGOS = ("TeX", "LaTeX", "LaTeXe", "BibTeX", "XeTeX", "XeLaTeX", "LuaTeX", "LuaLaTeX", "ConTeXt", "MusiXTeX", "AmS")
+"""Macros that set their own name."""
+
 _MOST_SPANNED = 100
 """Most columns or rows that a cell may span."""
 
@@ -255,10 +258,12 @@ def _context() -> Any:
 
 @cache
 def _converter() -> Any:
-    from pylatexenc.latex2text import LatexNodes2Text
+    from pylatexenc.latex2text import LatexNodes2Text, MacroTextSpec, get_default_latex_context_db
 
+    context = get_default_latex_context_db()
+    context.add_context_category("logos", macros=[MacroTextSpec(name, name) for name in _LOGOS])
     logging.getLogger("pylatexenc").setLevel(logging.ERROR)  # it warns about every \frac without arguments
-    return LatexNodes2Text(math_mode="text", keep_comments=False, strict_latex_spaces=False)
+    return LatexNodes2Text(latex_context=context, math_mode="text", keep_comments=False, strict_latex_spaces=False)
 
 
 def _is_known(name: str) -> bool:
