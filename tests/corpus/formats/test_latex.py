@@ -75,7 +75,7 @@ def test_what_is_commented_out_is_neither_title_nor_beginning() -> None:
         ("}\\href{a", "Kept. a"),
         ("\\sqrt", "Kept. \\sqrt"),
         ("$\\frac", "Kept. $\\frac"),
-        ("$\\author", "Kept. $\\author"),
+        ("$\\author", "Kept. $"),
         ("\\begin{verbatim}\nx", "Kept.\nx"),
         ("\\begin{lstlisting}\nx", "Kept.\nx"),
     ],

@@ -12,6 +12,7 @@ from typing import Any
 
 from oreqa.core import Document
 from oreqa.corpus.decode import decode
+from oreqa.corpus.formats.latex_formulas import escape_odd_dollars
 from oreqa.corpus.formats.rendered import read_rendered
 
 _HEADINGS = {"part": 1, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4, "paragraph": 5, "subparagraph": 6}
@@ -52,7 +53,6 @@ _MONOSPACED = frozenset(("texttt", "code", "command", "option", "file", "samp", 
 """Macros such as those for commands and options, whose hyphens and quotes are not ligatures."""
 
 _LOGOS = ("TeX", "LaTeX", "LaTeXe", "BibTeX", "XeTeX", "XeLaTeX", "LuaTeX", "LuaLaTeX", "ConTeXt", "MusiXTeX", "AmS")
-"""Macros that set their own name."""
 
 _MOST_SPANNED = 100
 """Most columns or rows that a cell may span."""
@@ -85,7 +85,7 @@ class _Page:
 
     def add(self, source: str) -> None:
         """Parse a text and add it."""
-        self._add(_nodes(source))
+        self._add(_nodes(escape_odd_dollars(source)))
 
     def _add(self, nodes: Sequence[Any]) -> None:
         for node in nodes:
