@@ -12,13 +12,12 @@ from typing import Any
 
 from oreqa.core import Document
 from oreqa.corpus.decode import decode
-from oreqa.corpus.formats.latex_formulas import escape_odd_dollars
+from oreqa.corpus.formats.latex_formulas import CODE_ENVIRONMENTS, escape_odd_dollars
 from oreqa.corpus.formats.rendered import read_rendered
 
 _HEADINGS = {"part": 1, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4, "paragraph": 5, "subparagraph": 6}
 _LISTS = {"itemize": "ul", "enumerate": "ol", "description": "dl"}
 _LISTS |= {"compactitem": "ul", "compactenum": "ol", "compactdesc": "dl"}
-_CODE = frozenset(("verbatim", "lstlisting", "Verbatim", "alltt", "minted", "verbatim*", "semiverbatim", "listing"))
 _TABLES = frozenset(("tabular", "tabular*", "tabularx", "longtable", "tabulary", "supertabular", "array"))
 _SILENT = frozenset(
     ("label", "ref", "pageref", "eqref", "cite", "citep", "citet", "index", "bibliography", "bibliographystyle",
@@ -143,7 +142,7 @@ class _Page:
 
     def _environment(self, node: Any) -> None:
         name = node.environmentname
-        if name in _CODE:
+        if name in CODE_ENVIRONMENTS:
             text = getattr(node.nodeargd, "verbatim_text", None) or _verbatim(node)
             self.parts.append(f"<pre>\n{escape(text.strip(chr(10)), quote=False)}</pre>")
         elif name in _LISTS:

@@ -5,9 +5,14 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
+CODE_ENVIRONMENTS = frozenset(
+    ("verbatim", "lstlisting", "Verbatim", "alltt", "minted", "verbatim*", "semiverbatim", "listing")
+)
+"""Environments of code."""
+
 _TOKEN = re.compile(
-    r"""
-    \\(?:begin|end)\s*\{(?P<code>verbatim\*?|lstlisting|Verbatim|alltt|minted|semiverbatim|listing)\}
+    rf"""
+    \\(?:begin|end)\s*\{{(?P<code>{"|".join(map(re.escape, sorted(CODE_ENVIRONMENTS)))})\}}
     |\\(?:verb\*?|lstinline)(?P<mark>[^\w\s*])[^\n]*?(?P=mark)
     |\\.
     |%[^\n]*
