@@ -20,7 +20,7 @@ def test_title_and_sections() -> None:
     document = read(body, "\\usepackage[utf8]{x}\\title{The \\emph{great} plan}\\author{Ida}")
     assert document.title == "The great plan"
     parts = [(section.heading, document.text[section.start : section.end]) for section in document.sections]
-    assert parts == [("", "Intro."), ("One", "Text."), ("One > Two it", "More.")]
+    assert parts == [("", "Ida\n\nIntro."), ("One", "Text."), ("One > Two it", "More.")]
     assert read_latex(b"Just \\textbf{text}.", Path("some_name.tex")).title == "some name"
 
 
@@ -46,6 +46,8 @@ def test_title_and_sections() -> None:
         ),
         (r"Set \texttt{--no-edit} or \texttt{git~a\_b \emph{x--y}}--so.", "Set --no-edit or git a_b x–y–so."),
         (r"For \LaTeX\ and \TeX{}, with \textbf{\BibTeX}.", "For LaTeX and TeX, with BibTeX."),
+        (r"\begin{description}\item[\texttt{--all}:] what\end{description}", "--all:\nwhat"),
+        ("\\begin{minipage}[t]{4cm}A\\ \nb\\end{minipage} \\makebox[3cm][l]{c} \\textcolor{red}{d} {\\tt --e}", "A b\n\nc d --e"),
         (r"\begin{itemize} never \textbf{closed", "never closed"),
         ("", ""),
     ],
@@ -87,3 +89,21 @@ def test_macro_that_the_end_of_the_file_cuts_off(end: str, text: str, capfd: pyt
 
 def test_cell_that_the_end_of_the_file_cuts_off() -> None:
     assert read_latex(b"\\begin{tabular}{l}kept & \\multicolumn", Path("a.tex")).text == "kept"
+
+
+def test_authors_date_and_notes() -> None:
+    head = "\\title{Plan\\thanks{A note.}}\n\\author{Ida Berg\\\\Oslo \\and Ole}\n\\author[2]{Eva}\\date{\\today}\n%\\author{No}"
+    document = read("Text.", head)
+    assert (document.title, document.text) == ("Plan", "(A note.)\n\nIda Berg\nOslo and Ole\n\nEva\n\nText.")
+
+
+def test_macros_of_the_file() -> None:
+    head = "\\newcommand{\\prog}{\\texttt{foo}}\\newcommand{\\odd}{\\ifx a b\\fi}\\def\\tool#1{the \\emph{#1} tool}\\title{On \\prog}"
+    document = read("\\section{\\prog{} 2}\nRun \\prog, \\tool{bar} and \\odd.\n\nLater, \\prog\\ ends.", head)
+    assert document.title == "On foo"
+    assert [(section.heading, document.text[section.start : section.end]) for section in document.sections] == [
+        ("foo 2", "Run foo, the bar tool and .\n\nLater, foo ends.")
+    ]
+    assert [place.line for place in document.places] == [4, 4, 4, 4, 6, 6]
+    (page,) = document.pages
+    assert (page.source, page.read, page.left_out) == (12, 11, {"\\odd": 1})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from pathlib import Path
@@ -14,10 +14,18 @@ from oreqa.corpus.formats.html.source import visible_words
 from oreqa.corpus.formats.places import SourcePlaces
 
 
-def read_rendered(page: str, source: str, path: Path, title: str = "") -> Document:
-    """Read a file whose text ``source`` was converted to markup. Its title is ``title``, or the first heading."""
+def read_rendered(
+    page: str, source: str, path: Path, title: str = "", left_out: Mapping[str, str] | None = None
+) -> Document:
+    """Read a file whose text ``source`` was converted to markup. Its title is ``title``, or the first heading.
+
+    ``left_out`` has texts that the markup lacks, by the reason.
+    """
     builder = SourceBuilder(path, source)
-    builder.start_page("", visible_words(page))
+    lost = left_out or {}
+    builder.start_page("", visible_words(page) + sum(map(count_words, lost.values())))
+    for reason, text in lost.items():
+        builder.leave_out(reason, text)
     reader = read_page(f"<title>{escape(title)}</title>{page}" if title else page)
     reader.add_to(builder)
     return builder.document(reader.title)

@@ -1,0 +1,58 @@
+"""LaTeX's own macros: what is expanded, and what is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from oreqa.corpus.formats.latex_macros import expand_macros
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        (r"\newcommand{\prog}{\texttt{foo}}Run \prog{} or \prog\ \prog.", r"Run \texttt{foo}{} or \texttt{foo}\ \texttt{foo}."),
+        (r"\def\prog{foo}\prog is; \prog{} is", "foois; foo{} is"),  # as TeX prints it
+        (r"\newcommand{\prog}{foo\xspace}\prog is, \prog, end", r"foo\xspace is, foo\xspace, end"),
+        (r"\newcommand\x[2][d]{<#1|#2>}\x{a} \x[b]{c} \x{\x{in}} \x z", "<d|a> <b|c> <d|<d|in>> <d|z>"),
+        (r"\def\x#1#2{#2-#1}\x ab \x{1}{\x{2}{3}}", "b-a 3-2-1"),
+        (r"\newcommand{\x}[1]{{\rm#1}}\x{box}", r"{\rm{box}}"),
+        (r"\newcommand{\bs}{\textbackslash}\bs begin", r"\textbackslash{}begin"),
+        (r"\let\old\emph\renewcommand{\emph}[1]{\textbf{\old{#1}}}\emph{x}", r"\textbf{\emph{x}}"),
+        (r"\newenvironment{steps}[1][t]{#1\begin{enumerate}}{\end{enumerate}}\begin{steps}\item a\end{steps}",
+         r"t\begin{enumerate}\item a\end{enumerate}"),
+        (r"\newcommand{\be}{\begin{equation}}\newcommand{\ee}{\end{equation}}\be x\ee", r"\begin{equation}x\end{equation}"),
+        (r"\DeclareMathOperator{\argmax}{arg\,max}$\argmax x$", r"$\mathrm{arg\,max}x$"),
+        (r"\NewDocumentCommand{\x}{m m}{#2#1}\x{a}{b}", "ba"),
+        (r"\def\x{y}\verb|\x| \begin{verbatim}\x\end{verbatim} % \x", r"\verb|\x| \begin{verbatim}\x\end{verbatim} % \x"),
+        (r"\newcommand{\x}[1]{\hskip 2em plus 1fil#1\kern-0.5pt}\x{a}", "a"),
+        (r"\def\x{1}\x \def\x{2}\x", "12"),
+        ("a\\iffalse b \\fi c", "a c"),
+        (r"\def\x{a}\section{b}", r"\section{b}"),
+        (r"\def\section{a}\section{b}", r"\section{b}"),
+    ],
+)  # fmt: skip
+def test_expansion(source: str, text: str) -> None:
+    assert expand_macros(source, {"section"}) == (text, {})
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "unexpanded"),
+    [
+        (r"\def\x#1.{a}\x b. \x c.", r"\x b. \x c.", {r"\x": 2}),
+        (r"\def\x{\ifx a b\fi}\x", r"\x", {r"\x": 1}),
+        (r"\newcommand{\x}[1]{a}\x", r"\x", {r"\x": 1}),
+        (r"\newcommand{\x}[1]{a}\x{b", r"\x{b", {r"\x": 1}),
+        (r"\def\x{\x a}\x", r"\x a", {}),
+    ],
+)
+def test_what_cannot_be_expanded_is_counted(source: str, text: str, unexpanded: dict[str, int]) -> None:
+    assert expand_macros(source) == (text, unexpanded)
+
+
+def test_expansion_is_bounded() -> None:
+    doubled = "".join(f"\\def\\{'a' * n}{{\\{'a' * (n + 1)}\\{'a' * (n + 1)}}}" for n in range(1, 60))
+    text, unexpanded = expand_macros(doubled + "\\a")
+    assert len(text) < 1_000_000
+    assert unexpanded
+    nested, _ = expand_macros("\\def\\x#1{<#1>}" + "\\x{" * 500 + "a" + "}" * 500)
+    assert "a" in nested
