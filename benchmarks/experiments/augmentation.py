@@ -3,8 +3,9 @@
 Run:  python benchmarks/experiments/augmentation.py squad --data ../shared/data --work runs/augmentation --draw 4000
 
 In each domain, dual encoders are trained on gold pairs alone and on what the classifier found in addition, all on the
-same questions and from the same model. What --work already contains is reused. SQuAD dev, NQ's held-out articles and the
-test parts of MedQuAD and SelQA are only used to measure. The classifier has never seen MedQuAD.
+same questions and from the same model. With --width that is one new layer of that width over the principal components of
+MiniLM's token embeddings, and BM25 finds the candidates. What --work already contains is reused. SQuAD dev, NQ's held-out
+articles and the test parts of MedQuAD and SelQA are only used to measure. The classifier has never seen MedQuAD.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.stats import ttest_ind
 
 from oreqa.datasets.beir import Beir, load_beir, save_beir
 from oreqa.datasets.paragraphs import is_held_out_name
@@ -29,6 +31,7 @@ from oreqa.files import read_json, read_jsonl, write_jsonl
 
 sys.path.append(str(Path(__file__).parents[1]))
 from common import report
+from support.small_retrievers import narrow_backbone
 
 RECIPE = Path(__file__).parents[2] / "recipes" / "small" / "retriever.toml"
 GOLD, UNWEIGHTED = "gold", "+ silver, w = 1"
@@ -106,15 +109,15 @@ def domain(name: str, data: Path, work: Path) -> tuple[Path, tuple[Test, ...]]:
     return folder, (beir("dev", folder, "dev"), beir("test", folder, "test"))
 
 
-def mine(train: Path, work: Path, draw: int, classifier: str) -> list[dict[str, Any]]:
+def mine(train: Path, work: Path, draw: int, classifier: str, base: str | Path, mode: str) -> list[dict[str, Any]]:
     """Make the training pairs in ``work``. Return those of scored.jsonl: gold, and ten candidates per question."""
     scored = work / "scored.jsonl"
     if not scored.is_file():
-        oreqa("mine", "silver", "--data", train, "--model", BASE_ENCODER, "--draw", draw, "--classifier", classifier,
-              "-k", 10, "--mode", "hybrid", "--min-probability", 0, "--index", work / "indexes" / "train",
+        oreqa("mine", "silver", "--data", train, "--model", base, "--draw", draw, "--classifier", classifier,
+              "-k", 10, "--mode", mode, "--min-probability", 0, "--index", work / "indexes" / "train",
               "--out", scored)  # fmt: skip
     if not (work / "negatives.jsonl").is_file():
-        oreqa("mine", "negatives", "--data", train, "--model", BASE_ENCODER, "--draw", draw,
+        oreqa("mine", "negatives", "--data", train, "--model", base, "--draw", draw,
               "--index", work / "indexes" / "train", "--out", work / "negatives.jsonl")  # fmt: skip
     rows = [row for _, row in read_jsonl(scored)]
     # What `oreqa mine silver --questions` finds without being given the answers: gold ones are among the others.
@@ -148,12 +151,12 @@ def count_pairs(rows: list[dict[str, Any]]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def train_encoder(variant: str, seed: int, work: Path) -> Path:
+def train_encoder(variant: str, seed: int, work: Path, of_all: list[str]) -> Path:
     files, settings = VARIANTS[variant]
     folder = work / "models" / f"{variant}-{seed}".replace(" ", "").replace(",", "-")
     if not (folder / "run.json").is_file():
         data = [str((work / f"{file}.jsonl").absolute()) for file in files]
-        chosen = [f"data={json.dumps(data)}", f"seed={seed}", "negatives=0", *settings]
+        chosen = [f"data={json.dumps(data)}", f"seed={seed}", "negatives=0", *settings, *of_all]
         more = [part for setting in chosen for part in ("--set", setting)]
         oreqa("train", "retriever", "--recipe", RECIPE, *more, "--out", folder)
     return folder
@@ -176,7 +179,10 @@ def tabulate(runs: dict[str, list[Run]], rivals: tuple[str, ...]) -> dict[str, A
             if rival in runs and rival != label:
                 ids = list(found[0].questions)
                 a, b = (np.mean([[run.questions[i]["mrr"] for i in ids] for run in own], 0) for own in (runs[rival], found))
-                table[label][f"mrr over {rival}"] = asdict(paired_difference(list(a), list(b), 0))
+                gain = asdict(paired_difference(list(a), list(b), 0))
+                seeds = [[run.summary["mrr"] for run in of_label] for of_label in (runs[rival], found)]
+                p = float(ttest_ind(*seeds, equal_var=False).pvalue) if min(map(len, seeds)) > 1 else None
+                table[label][f"mrr over {rival}"] = gain | {"p_over_seeds": p}
     return table
 
 
@@ -188,6 +194,8 @@ def main() -> None:
     parser.add_argument("--classifier", default=CLASSIFIER, help="take another --work for another one")
     parser.add_argument("--draw", type=int, default=4000, help="questions to learn from")
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--width", type=int, help="begin with a new layer so wide instead of MiniLM")
+    parser.add_argument("--set", action="append", default=[], help="change the recipe of all variants: name=value")
     parser.add_argument("--variants", nargs="+", default=list(VARIANTS), choices=list(VARIANTS))
     parser.add_argument("--tests", nargs="+", help="names of the sets to measure on; all of the domain's if left out")
     parser.add_argument("--modes", nargs="+", default=["dense", "hybrid"], choices=["dense", "hybrid"])
@@ -195,15 +203,18 @@ def main() -> None:
         "--rerank", action="store_true", help="also re-rank the untrained hybrid: slow on SQuAD's 10,539 questions"
     )
     options = parser.parse_args()
-    work = options.work / f"{options.domain}-{options.draw}"
+    wide = f"-{options.width}-wide" if options.width else ""
+    work = options.work / f"{options.domain}-{options.draw}{wide}"
     train, tests = domain(options.domain, options.data, work)
-    rows = mine(train, work, options.draw, options.classifier)
-    trained = {v: [train_encoder(v, seed, work) for seed in range(options.seeds)] for v in options.variants}
+    base = narrow_backbone(BASE_ENCODER, options.width, work / "backbone") if options.width else BASE_ENCODER
+    rows = mine(train, work, options.draw, options.classifier, base, "sparse" if options.width else "hybrid")
+    settings = [f"backbone={base}", *options.set]
+    trained = {v: [train_encoder(v, seed, work, settings) for seed in range(options.seeds)] for v in options.variants}
     for test in (test for test in tests if test.name in (options.tests or [test.name])):
-        runs = {label: [evaluate(test, work, mode, mode, "untrained")] for label, mode in
+        runs = {label: [evaluate(test, work, mode, mode, "untrained", "--model", base)] for label, mode in
                 (("BM25", "sparse"), ("dense, untrained", "dense"), ("hybrid, untrained", "hybrid"))}  # fmt: skip
         if options.rerank:
-            more = ("--rerank", RERANKED, "--classifier", options.classifier)
+            more = ("--model", base, "--rerank", RERANKED, "--classifier", options.classifier)
             runs["hybrid, untrained, re-ranked"] = [evaluate(test, work, "reranked", "hybrid", "untrained", *more)]
         for mode in options.modes:
             for variant, folders in trained.items():
@@ -213,14 +224,15 @@ def main() -> None:
         rivals = ("dense, untrained", "hybrid, untrained", *(f"{mode}, {variant}" for mode in options.modes
                                                              for variant in (GOLD, UNWEIGHTED)))  # fmt: skip
         result = {
-            "learned from": count_pairs(rows), "seeds": options.seeds, "test": test.name,
+            "learned from": count_pairs(rows), "seeds": options.seeds, "settings": options.set, "width": options.width,
+            "test": test.name,
             "questions": runs["BM25"][0].summary["questions"],
             "data_sha256": read_json(work / "runs" / f"sparse@{test.name}" / "metrics.json")["data_sha256"],
             "runs": tabulate(runs, rivals),
         }  # fmt: skip
         classifier = f"-{Path(options.classifier).name}" if options.classifier != CLASSIFIER else ""
         seeds = f"-{options.seeds}-seeds" if options.seeds > 1 else ""
-        report(f"augmentation/{options.domain}-{test.name}{classifier}{seeds}", result)
+        report(f"augmentation/{options.domain}-{test.name}{wide}{classifier}{seeds}", result)
 
 
 if __name__ == "__main__":

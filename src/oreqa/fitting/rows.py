@@ -59,7 +59,7 @@ def reading_rows(
         scores = [[hit.score for hit in of_question] for of_question in hits]
         best = [[row[i] for i in dict.fromkeys(reconsidered(row, r, also))] for row, r in zip(spans, scores, strict=True)]
         for by_span, row, logits in zip(rescored, best, span_scores(reranker, texts, passages, best), strict=True):
-            by_span.update((_key(span), float(logit)) for span, logit in zip(row, logits, strict=True))
+            by_span.update((span_key(span), float(logit)) for span, logit in zip(row, logits, strict=True))
     kind = reranker.folder.kind if reranker else None
     return [
         {**_judged(question, row, of_question), "rescored": by_span, "kind": kind}
@@ -143,7 +143,7 @@ def _scores_of(spans: Sequence[Span], retrieval: Sequence[float]) -> Doubles:
     return np.array([[s.scores["span"], logits[s.passage_number] - log_total, retrieval[s.passage_number]] for s in spans])
 
 
-def _key(span: Span) -> str:
+def span_key(span: Span) -> str:
     return f"{span.passage_number}:{span.start}-{span.end}"
 
 
@@ -156,7 +156,7 @@ def ranked_answers(row: Row, weights: Combination, reranked: bool) -> list[Score
     candidates = merge_equal_spans(_spans_of(row), [score for score, _ in row["hits"]], weights)
     if not reranked:
         return candidates
-    scores = [row["rescored"][_key(answer.span)] for answer in candidates[: weights.rerank_spans]]
+    scores = [row["rescored"][span_key(answer.span)] for answer in candidates[: weights.rerank_spans]]
     return add_reranking(candidates, scores, weights, row["kind"])
 
 
@@ -184,7 +184,7 @@ def _scorable(rows: Sequence[Row], reranked: bool) -> _Scorable:
         if row["answerable"]:
             spans = _spans_of(row)
             groups = _grouped(spans, [value for value, _ in row["hits"]]) if spans else None
-            logits = np.array([row["rescored"].get(_key(span), np.nan) for span in spans]) if reranked else None
+            logits = np.array([row["rescored"].get(span_key(span), np.nan) for span in spans]) if reranked else None
             scorable.append((groups, logits, row))
     return scorable
 
