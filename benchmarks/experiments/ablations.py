@@ -1,7 +1,7 @@
 """What a span re-ranker gains, and what its training depends on: M, K, and how the span is presented.
 
-Run:  oreqa mine predictions -k 40 --data ../shared/data/extractive/squad-train-pieces.json.gz \\
-          --data ../shared/data/extractive/qed-nq-train.json.gz --draw 1600 --out runs/predictions.jsonl
+Run:  oreqa mine predictions -k 40 --data ../shared/data/extractive/squad-train-pieces.json.gz --draw 500 \\
+          --out runs/predictions.jsonl
       OREQA_PRECISION=f32 python benchmarks/experiments/ablations.py --data ../shared/data \\
           --predictions runs/predictions.jsonl --work runs/ablations
 
@@ -55,7 +55,7 @@ VARIANTS = {
     BASE: ("candidates=6",),
     "M = 2, marked": ("candidates=2",),
     "M = 12, marked": ("candidates=12",),
-    "M = 24, marked": ("candidates=24",),
+    "M = 20, marked": ("candidates=20",),
     "M = 6, unmarked": ("candidates=6", "marking=unmarked"),
     "M = 6, appended": ("candidates=6", "marking=appended"),
 }
@@ -166,8 +166,8 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--variant", action="append", choices=list(VARIANTS), help=f"beside {BASE}; all if left out")
     parser.add_argument("--set", action="append", default=[], help="change the recipe of all variants: name=value")
-    parser.add_argument("--questions", type=int, default=1000, help="mined questions that teach")
-    parser.add_argument("--asked", type=int, default=500, help="questions of each set")
+    parser.add_argument("--questions", type=int, default=500, help="mined questions that teach")
+    parser.add_argument("--asked", type=int, default=300, help="questions of each set")
     parser.add_argument("--most", type=int, nargs="+", default=[2, 3, 5, 10, 15], help=f"K of {BASE}; of others {SPANS}")
     parser.add_argument("--seeds", type=int, default=3)
     options = parser.parse_args()
