@@ -134,7 +134,7 @@ def test_results_name_no_folder_of_a_machine() -> None:
         assert not re.search(r'": "/', file.read_text(encoding="utf-8")), file
 
 
-TO_MEASURE_AGAIN = """augmentation/rerank_weight documents/tables-after documents/tables-before"""
+TO_MEASURE_AGAIN = """augmentation/rerank_weight"""
 
 
 def test_figures_come_from_committed_code() -> None:
