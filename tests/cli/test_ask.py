@@ -68,9 +68,9 @@ def test_a_refusal_shows_what_is_near(kb: Path, fitted_reader: Path, monkeypatch
 def test_conditions_that_nothing_fulfils_are_named(kb: Path) -> None:
     asked = ("ask", "tent", "--index", kb, "--where")
     nobody = run(*asked, "kind=house")
-    assert (nobody.exit_code, nobody.stdout) == (0, "no answer found\n")
-    assert nobody.stderr == "no document matches --where kind=house\n"
-    assert json.loads(run(*asked, "kind=house", "--json").stdout)["nearest"] == []
+    assert (nobody.exit_code, nobody.stdout) == (2, "")
+    assert nobody.stderr == "error: no document matches --where kind=house; the nearest are: kind=shoe\n"
+    assert json.loads(run(*asked, "kind=house", "--json").stdout)["error"]["exit_code"] == 2
     unknown = run(*asked, "kind=tent", "--where", "colour=red")
     assert unknown.exit_code == 2
     assert unknown.stderr == "error: no document has a field 'colour'; fields are: kind, path, title\n"

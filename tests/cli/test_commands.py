@@ -135,7 +135,8 @@ def test_search(kb: Path, unit: str) -> None:
     only = run("search", "tent", "--index", kb, "--where", "kind=shoe", "--json")
     assert {hit["title"] for hit in json.loads(only.stdout)["hits"]} == {"Boots"}
     nothing = run("search", "x", "--index", kb, "--where", "kind=none")
-    assert (nothing.stdout, nothing.stderr) == ("nothing found\n", "no document matches --where kind=none\n")
+    near = "error: no document matches --where kind=none; the nearest are: kind=shoe, kind=tent\n"
+    assert (nothing.exit_code, nothing.stdout, nothing.stderr) == (2, "", near)
 
 
 def test_search_of_a_file_of_questions(kb: Path, tmp_path: Path) -> None:

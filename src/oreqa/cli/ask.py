@@ -11,7 +11,7 @@ import typer
 
 from oreqa.cli.answers import render_answer, state_note
 from oreqa.cli.application import Command, Panel, app
-from oreqa.cli.hits import no_match, print_question, render_near
+from oreqa.cli.hits import need_match, print_question, render_near
 from oreqa.cli.options import Option, number_option
 from oreqa.cli.output import (
     model_or_none,
@@ -95,8 +95,9 @@ def ask(
     if at_least is not None:
         replies = [replace(reply, answers=tuple(filter(promise.covers, reply.answers))) for reply in replies]
     if not any(reply.hits for reply in replies):
-        empty = f"{index} holds no documents; add some with: oreqa index PATH{index_option(index)}"
-        say(no_match(where, answerer.index) if where else empty, err=True)
+        need_match(where or (), answerer.index)
+        if not where:
+            say(f"{index} holds no documents; add some with: oreqa index PATH{index_option(index)}", err=True)
     states = document_states(replies, answerer.index)
     if as_json:
         rows = [with_states(reply_json(text, reply), states) for text, reply in zip(texts, replies, strict=True)]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from oreqa.cli.application import Command, Panel, app
-from oreqa.cli.hits import place_text
+from oreqa.cli.hits import need_match, place_text
 from oreqa.cli.options import Option
 from oreqa.cli.output import model_or_none, one_line, parse_conditions, print_json, questions_of, say
 from oreqa.errors import InputError
@@ -62,6 +62,8 @@ def explain(
         raise InputError(f"standard input holds {1 + len(others)} questions; explain one at a time")
     answerer = Answerer.load(index, device, quality=quality, reader=model_or_none(reader), span_reranker=span_reranker)
     explanation = answerer.explain(text, expected, where=parse_conditions(where or ()))
+    if not explanation.hits:
+        need_match(where or (), answerer.index)
     if as_json:
         print_json(explanation_json(explanation))
     else:

@@ -7,8 +7,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from oreqa.cli.output import one_line
+from oreqa.cli.output import one_line, parse_conditions
 from oreqa.cli.sources import source_at
+from oreqa.errors import InputError
 from oreqa.paths import file_of
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from oreqa.cli.console import SourceLine
     from oreqa.core import Hit, Passage
     from oreqa.index.search import Index
+
+NEAR_VALUES = 5
+"""Most values of fields that a message about a condition names."""
 
 EXTRACT = 240
 """Characters of a passage shown around its best sentence."""
@@ -38,21 +42,34 @@ def shown_path(document: str) -> str:
     return min(ways, key=len) + document[len(path) :]
 
 
-def no_match(where: Sequence[str], index: Index) -> str:
-    """Return the message that no document fulfils the conditions.
+def need_match(where: Sequence[str], index: Index) -> None:
+    """Raise InputError if no document of an index meets the conditions, as they were typed."""
+    from oreqa.arguments import conditions
+    from oreqa.index.documents import any_matches
 
-    For a path, it includes documents with similar names, or else the folders that the index has documents of.
+    if where and not any_matches(index.snapshot().select, conditions(parse_conditions(where))):
+        raise InputError(no_match(where, index))
+
+
+def no_match(where: Sequence[str], index: Index) -> str:
+    """Return the message that no document meets the conditions.
+
+    It names the documents nearest to a path, or else the folders that the index has documents of, and the nearest values
+    of other fields.
     """
-    from oreqa.index.documents import similar_documents
+    from oreqa.index.documents import similar_documents, similar_values
     from oreqa.index.folders import indexed_folders, listed_folders
 
     line = f"no document matches --where {' --where '.join(where)}"
-    paths = [each.removeprefix("path=") for each in where if each.startswith("path=")]
+    pairs = [(name, value) for name, _, value in (each.partition("=") for each in where)]
+    paths = [value for name, value in pairs if name == "path"]
     select = index.snapshot().select
     if similar := dict.fromkeys(shown_path(key) for path in paths for key in similar_documents(select, path)):
         return f"{line}; did you mean: {', '.join(similar)}?"
-    folders = indexed_folders(select) if paths else []
-    return f"{line}; folders are: {listed_folders([*map(shown_path, folders)])}" if folders else line
+    if folders := indexed_folders(select) if paths else []:
+        return f"{line}; folders are: {listed_folders([*map(shown_path, folders)])}"
+    near = [f"{name}={near}" for name, value in pairs for near in similar_values(select, name, value)]
+    return f"{line}; the nearest are: {', '.join(near[:NEAR_VALUES])}" if near else line
 
 
 def place_text(passage: Passage, offset: int) -> str:

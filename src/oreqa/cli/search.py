@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from oreqa.cli.application import Command, Panel, app
-from oreqa.cli.hits import no_match, print_question, render_hit
+from oreqa.cli.hits import need_match, print_question, render_hit
 from oreqa.cli.options import Option
 from oreqa.cli.output import parse_conditions, print_json, questions_of, say
 
@@ -53,8 +53,8 @@ def search(
     if (scorer := load_hit_reranker(classifier, device)) is not None:
         rankings = reranked_hits(scorer, texts, rankings, depth)
     rankings = [hits[:k] for hits in rankings]
-    if where and not any(rankings):
-        say(no_match(where, opened), err=True)
+    if not any(rankings):
+        need_match(where or (), opened)
     if as_json:
         rows = [ranking_json(text, hits, mode, unit) for text, hits in zip(texts, rankings, strict=True)]
         print_json(rows if are_many else rows[0])

@@ -292,6 +292,23 @@ def _suggestions(database: sqlite3.Connection, name: str) -> str:
     return f"; did you mean: {', '.join(similar)}?" if similar else ""
 
 
+def any_matches(select: Callable[[str, Sequence[object]], list[tuple[Any, ...]]], where: Conditions) -> bool:
+    """Return whether any document meets the conditions. ``select`` is that of a snapshot."""
+    condition, values = field_filter(where)
+    return bool(select(f"SELECT 1 FROM documents WHERE {condition} LIMIT 1", values))
+
+
+def similar_values(select: Callable[[str, Sequence[object]], list[tuple[Any, ...]]], name: str, value: str) -> list[str]:
+    """Return the values of a field that resemble ``value``, else the first ones. ``select`` is that of a snapshot."""
+    query = "SELECT DISTINCT title FROM documents ORDER BY 1 LIMIT 20000"
+    of_field = "SELECT DISTINCT value FROM documents, json_each(fields) WHERE json_each.key = ? ORDER BY 1 LIMIT 20000"
+    rows = select(query, ()) if name == "title" else select(of_field, (name,))
+    values = {str(each).lower(): str(each) for (each,) in rows if each}
+    near = difflib.get_close_matches(value.lower(), values, _LISTED)
+    inside = [each for each in values if value.lower() in each]
+    return [values[each] for each in dict.fromkeys([*inside, *near]) or values][:_LISTED]
+
+
 def similar_documents(select: Callable[[str], Iterable[tuple[Any, ...]]], name: str) -> list[str]:
     """Return the keys of documents whose file name contains ``name`` or resembles it. ``select`` is a snapshot's."""
     keys = {key.rpartition("/")[2].lower(): key for (key,) in select("SELECT key FROM documents LIMIT 20000")}
