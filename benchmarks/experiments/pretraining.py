@@ -128,6 +128,7 @@ def draw_lines(source: Path, count: int, seed: int, out: Path) -> None:
 def draw_cloze(corpus: Path, index: Path, passages: int, count: int, seed: int, out: Path) -> None:
     """Write so many pairs of the inverse cloze task to ``out``."""
     every = out.with_name(f"every-{out.name}")
+    every.unlink(missing_ok=True)
     data, source = (None, index) if corpus.is_dir() else (corpus, None)
     mine_cloze(every, data=data, index=source, per_passage=-(-count // passages) + 1, seed=seed)
     draw_lines(every, count, seed, out)

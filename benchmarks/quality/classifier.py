@@ -82,6 +82,8 @@ def main() -> None:
     options = parser.parse_args()
     files = {name: options.data / "extractive" / f"{name}.json.gz" for name in (*MINED, PLAUSIBLE)}
     options.work.mkdir(parents=True, exist_ok=True)
+    for name in MINED:
+        (options.work / f"{name}.jsonl").unlink(missing_ok=True)
     mined = {
         name: mine_negatives(
             files[name],

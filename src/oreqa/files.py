@@ -85,6 +85,16 @@ def need_writable(path: Path, name: str) -> None:
         raise InputError(f"{name}: it cannot be written there; name another file")
 
 
+def need_new(path: Path, again: str) -> None:
+    """Check a file that long work will write at its end, and that people may edit: none is overwritten.
+
+    Raises InputError, which says to delete the file to do the work ``again``, if it exists or cannot be written.
+    """
+    if path.is_file() and path.absolute().parts[:2] != ("/", "dev"):  # /dev/stdout may lead to a file
+        raise InputError(f"{path}: it exists already; name another file, or delete this one to {again}")
+    need_writable(path, str(path))
+
+
 def write_text(path: Path, text: str) -> None:
     """Write UTF-8 text atomically, gzipped if ``path`` ends in .gz; lone surrogates (from file names) become "?"."""
     data = text.encode(errors="replace")

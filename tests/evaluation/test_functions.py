@@ -178,6 +178,8 @@ def test_openqa_and_answers(squad_file: Path, tiny: Path, tiny_reader: Path, tin
 def test_negatives_and_the_classifier(squad_file: Path, tiny: Path, tiny_classifier: Path, tmp_path: Path) -> None:
     pairs, same = tmp_path / "f.jsonl", tmp_path / "c.jsonl"
     mined = mine_negatives(squad_file, pairs, draw=12, model=tiny, seed=4)
+    with pytest.raises(InputError, match="it exists already; name another file, or delete this one to draw anew"):
+        mine_negatives(squad_file, pairs, model=tiny)
     counts = run("mine", "negatives", "--data", squad_file, "--draw", 12, "--model", tiny, "--seed", 4, "--out", same)
     assert (counts["pairs"], counts["negatives"]) == (len(mined), sum(len(pair.negatives) for pair in mined))
     assert pairs.read_bytes() == same.read_bytes()

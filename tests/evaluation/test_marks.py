@@ -101,6 +101,8 @@ def test_marks_are_written_as_data(kb: Path, tmp_path: Path) -> None:
         written = run("marks", "--index", kb, "--out", tmp_path / name, "--kind", kind)
         assert (written.exit_code, written.stdout) == (0, f"1 mark written to {tmp_path / name}\n"), written.stderr
     assert write_marks(kb, tmp_path / "again.jsonl") == 1
+    with pytest.raises(InputError, match="it exists already; name another file, or delete this one to write it anew"):
+        write_marks(kb, tmp_path / "again.jsonl")
     assert (tmp_path / "again.jsonl").read_bytes() == (tmp_path / "q.jsonl").read_bytes()
     for wrong in (("--kind", "pairs"), ("--out", tmp_path / "x.txt"), ("--out", tmp_path / "x.jsonl", "--reader", "none")):
         refused = run("marks", "--index", kb, *wrong)

@@ -55,6 +55,8 @@ def test_a_passage_of_one_sentence_has_no_pair(text: str) -> None:
 def test_pairs_of_a_file_a_folder_and_an_index(squad_file: Path, tiny: Path, library: Path, tmp_path: Path) -> None:
     texts = {p["context"] for a in json.loads(squad_file.read_text())["data"] for p in a["paragraphs"]}
     assert mine_cloze(tmp_path / "file.jsonl", data=squad_file, kept=1.0) == len(texts)
+    with pytest.raises(InputError, match="it exists already; name another file, or delete this one to draw anew"):
+        mine_cloze(tmp_path / "file.jsonl", data=squad_file)
     assert {pair.positive.context for pair in load_pairs(tmp_path / "file.jsonl")} == texts
 
     entries = (Entry("1", "T", TEXT), Entry("2", "", "One sentence."), Entry("3", "", ""))

@@ -9,6 +9,7 @@ import pytest
 
 from oreqa.datasets.load import load_task
 from oreqa.datasets.pairs import load_pairs
+from oreqa.errors import InputError
 from oreqa.index.ingest import index_files
 from oreqa.index.passages import index_passages
 from oreqa.index.search import Index
@@ -71,6 +72,8 @@ def test_parts_are_gathered_into_the_file_of_a_single_run(
     assert not (tmp_path / "s.jsonl").exists()
     monkeypatch.setattr(CrossEncoder, "score", None)  # nothing is scored again
     mine_silver(tmp_path / "s.jsonl", **settings, min_probability=0.1)
+    with pytest.raises(InputError, match="it exists already; name another file, or delete this one to mine anew"):
+        mine_silver(tmp_path / "s.jsonl", **settings)
     assert (tmp_path / "s.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
     assert not list(tmp_path.glob(".s.jsonl*"))
 

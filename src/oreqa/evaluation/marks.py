@@ -16,7 +16,7 @@ from oreqa.datasets.questions import OpenQuestion
 from oreqa.defaults import Quality
 from oreqa.errors import InputError
 from oreqa.evaluation.open_scores import is_right
-from oreqa.files import need_writable
+from oreqa.files import need_new
 from oreqa.index.generations import require_generation
 from oreqa.index.search import Index
 from oreqa.models.reader.reader import CHUNK
@@ -142,12 +142,12 @@ def write_marks(index: str | Path, out: str | Path, kind: MarkedKind = "question
     """Write an index's marks as data for evaluation, fitting or training, by ``MarkedKind``; return their number.
 
     Marks whose passage is gone from the index are dropped, and, except for a question list, those without an answer. Raises
-    InputError for an index without marks, or with damaged ones, and for a file that cannot be written.
+    InputError for an index without marks, or with damaged ones, and for a file that exists or cannot be written.
     """
     folder, path = as_index_folder(index), as_path(out, "out")
     choice(kind, ("questions", "pairs", "squad"), "kind")
     need_marked_file(path, kind)
-    need_writable(path, str(path))
+    need_new(path, "write it anew")
     marks = _need_marks(folder)
     with Index.open(folder) as opened:
         placed = place_marks(marks, opened.passages())

@@ -17,7 +17,7 @@ from oreqa.corpus.splitter import passage_head, sentence_at
 from oreqa.datasets.pairs import SILVER, Candidate, Pair, pair_row, sentence_candidate
 from oreqa.datasets.paragraphs import Gold, Paragraph, Question, save_squad
 from oreqa.errors import InputError
-from oreqa.files import need_writable, write_jsonl
+from oreqa.files import need_new, write_jsonl
 from oreqa.parts import drop_unfinished
 from oreqa.text.answers import normalize_answer
 
@@ -64,8 +64,7 @@ def check_out(out: Path) -> Path:
         raise InputError(f"{out}: name a file ending in .jsonl for pairs, or in .json for the SQuAD format")
     if out.exists():
         drop_unfinished(out)  # of a run killed just before this
-        raise InputError(f"{out}: it exists already; name another file, or delete this one to generate anew")
-    need_writable(out, str(out))
+    need_new(out, "generate anew")
     return out
 
 

@@ -12,7 +12,7 @@ from oreqa.corpus.splitter import passage_head
 from oreqa.datasets.load import load_passages
 from oreqa.datasets.pairs import Candidate, Pair, pair_row
 from oreqa.errors import InputError
-from oreqa.files import write_jsonl
+from oreqa.files import need_new, write_jsonl
 from oreqa.index.search import Index
 from oreqa.progress import Advance, Progress, no_progress, show
 
@@ -35,12 +35,14 @@ def mine_cloze(
     The passages are those of ``data`` (a SQuAD or MRQA file or a BEIR folder) or of an ``index``. Of each,
     ``per_passage`` sentences are drawn by ``seed``, or as many as it has; the passage omits its sentence, except in a
     share ``kept``. Passages of a single sentence are skipped. Returns the number of pairs. Raises InputError unless
-    exactly one of ``data`` and ``index`` is named, and for data that cannot be read or have no passage of two sentences.
+    exactly one of ``data`` and ``index`` is named, for data that cannot be read or have no passage of two sentences, and
+    if ``out`` exists.
     """
     if (data is None) == (index is None):
         raise InputError("name either data or an index to draw sentences from")
     per_passage, kept = count(per_passage, "per_passage"), share(kept, "the share kept")
     out, rng, written = as_path(out, "out"), random.Random(count(seed, "seed", 0)), 0
+    need_new(out, "draw anew")
 
     def rows(advance: Advance) -> Iterator[dict[str, object]]:
         nonlocal written

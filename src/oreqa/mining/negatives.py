@@ -17,7 +17,7 @@ from oreqa.datasets.load import load_task
 from oreqa.datasets.pairs import Candidate, Pair, pair_row, task_candidates
 from oreqa.datasets.reqa import ReqaTask, draw_questions
 from oreqa.defaults import DEFAULT_ENCODER, LANGUAGE
-from oreqa.files import write_jsonl
+from oreqa.files import need_new, write_jsonl
 from oreqa.index.best import best_sentences
 from oreqa.index.bm25 import BM25_PARAMETERS, Bm25
 from oreqa.index.lexical import Vocabulary, words
@@ -48,10 +48,11 @@ def mine_negatives(
 
     Held-out articles are excluded, or with ``held_out`` the only ones used; ``draw`` questions are drawn by ``seed``. The
     index of the data is kept in ``index``, else next to ``out``. Returns the pairs. Raises InputError for data that cannot
-    be read or have no question with an answer, ModelError for a model that cannot be loaded.
+    be read or have no question with an answer, and if ``out`` exists; ModelError for a model that cannot be loaded.
     """
     data, out, seed = as_path(data, "data"), as_path(out, "out"), count(seed, "seed", 0)
     draw = None if draw is None else count(draw, "draw")
+    need_new(out, "draw anew")
     task = load_task(data, split, held_out)
     opened = index_passages(index_folder(index, out), task.passages, Settings(model=str(model)), device, progress)
     task = draw_questions(task, draw, seed)

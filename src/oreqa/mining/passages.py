@@ -12,7 +12,7 @@ from oreqa.datasets.load import answered_questions
 from oreqa.datasets.pairs import Candidate, Pair, pair_row
 from oreqa.datasets.questions import OpenQuestion, answer_ranges
 from oreqa.errors import InputError
-from oreqa.files import write_jsonl
+from oreqa.files import need_new, write_jsonl
 from oreqa.index.search import Index
 from oreqa.mining.predictions import search_texts
 from oreqa.models.graph.windows import Text
@@ -42,8 +42,7 @@ def mine_passages(
     data, out = as_path(data, "data"), as_path(out, "out")
     passages = count(passages, "passages")
     choice(mode, MODES, "mode")
-    if out.exists():
-        raise InputError(f"{out}: it exists already; name another file, or delete this one to search anew")
+    need_new(out, "search anew")
     questions, pairs = answered_questions(data), []
     if not questions:
         raise InputError(f"{data}: it holds no question with an answer")

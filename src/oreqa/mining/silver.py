@@ -15,7 +15,7 @@ from oreqa.datasets.pairs import GOLD, SILVER, Candidate, Pair, pair_row, task_c
 from oreqa.datasets.reqa import ReqaTask, draw_questions
 from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER
 from oreqa.errors import InputError
-from oreqa.files import write_jsonl
+from oreqa.files import need_new, write_jsonl
 from oreqa.index.passages import index_folder, index_passages
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
@@ -79,8 +79,8 @@ def mine_silver(
 
     An interrupted run resumes when it is started again. Several processes can share the questions: each mines a
     ``part``, e.g. ``3/8``, without writing ``out``; a run without one collects their rows and mines the missing ones.
-    The file equals that of a single run. Raises InputError for conflicting arguments and for data that cannot be read,
-    ModelError for a model that cannot be loaded.
+    The file equals that of a single run. Raises InputError for conflicting arguments, for data that cannot be read, and if
+    ``out`` exists; ModelError for a model that cannot be loaded.
     """
     if (data is None) == (questions is None) or (questions is not None and index is None):
         raise InputError("give either data, or questions and index together")
@@ -91,6 +91,7 @@ def mine_silver(
     choice(mode, MODES, "mode")
     chosen = as_part(part)
     out, texts = as_path(out, "out"), [] if questions is None else question_list(questions)
+    need_new(out, "mine anew")
     scorer = CrossEncoder(classifier, device=device, kind=CLASSIFIER)
     if data is not None:
         task = load_task(as_path(data, "data"), split, held_out)
