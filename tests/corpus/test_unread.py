@@ -54,6 +54,28 @@ def test_an_archive_alone_is_one_line_with_a_command(name: str, tmp_path: Path) 
     assert not (tmp_path / "kb").exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("a b.ps.gz", "gunzip -k 'a b.ps.gz' && ps2pdf 'a b.ps'"),
+        ("a.dvi.xz", "unxz -k a.dvi.xz && dvipdf a.dvi"),
+        ("a.ps", "ps2pdf a.ps"),
+        ("-a.doc", "soffice --convert-to docx ./-a.doc"),
+    ],
+)
+def test_a_document_of_a_type_that_is_not_read_is_to_be_converted(
+    name: str, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_bytes(b"%!PS-Adobe-3.0\n\0")
+    done = CliRunner().invoke(app, ["index", "--index", "kb", "--", name])
+    assert done.exit_code in (1, 2)
+    suffix = next(part for part in (".ps", ".dvi", ".doc") if part in name)
+    line = f"{name}: files of type {suffix} are not read: index its PDF, HTML or text version, or convert it ({command})"
+    assert line in done.stderr
+    assert not Path("kb").exists()
+
+
 def test_the_command_for_tar_unpacks_it(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("Bees dance.")
     with tarfile.open(tmp_path / "x y.tar.gz", "w:gz") as archive:

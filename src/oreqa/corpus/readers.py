@@ -22,7 +22,7 @@ from oreqa.corpus.formats import tables
 from oreqa.corpus.formats.manual import manual_sections
 from oreqa.corpus.formats.pdf.ocr import INSTALL, is_installed
 from oreqa.corpus.opening import open_file
-from oreqa.corpus.unread import how_to_unpack, may_be_gzipped_text
+from oreqa.corpus.unread import how_to_convert, how_to_unpack, may_be_gzipped_text
 from oreqa.errors import DocumentError, describe
 
 
@@ -253,7 +253,8 @@ def _read_unknown(path: Path) -> Document:
         document = read_text(data, inner)
         return replace(document, key=str(path), sections=manual_sections(document.text))
     except DocumentError:
-        raise DocumentError(unpacking or "its file type is not supported, and it is not plain text") from None
+        reason = unpacking or how_to_convert(Path(path.name)) or "its file type is not supported, and it is not plain text"
+        raise DocumentError(reason) from None
 
 
 def _read(path: Path, limit: int, gzipped: bool) -> bytes:

@@ -28,6 +28,16 @@ _UNPACKED_BY = {
 }
 """The command that unpacks an archive, by its extension; an extension precedes shorter ones that it ends in."""
 
+_CONVERTED_BY = {
+    **dict.fromkeys((".ps", ".eps"), "ps2pdf {}"),
+    **{".dvi": "dvipdf {}", ".djvu": "ddjvu -format=pdf {} book.pdf"},
+    **dict.fromkeys((".doc", ".wpd", ".sxw"), "soffice --convert-to docx {}"),
+    **dict.fromkeys((".xls", ".sxc"), "soffice --convert-to xlsx {}"),
+    **dict.fromkeys((".ppt", ".sxi"), "soffice --convert-to pptx {}"),
+    **dict.fromkeys((".mobi", ".azw3"), "ebook-convert {} book.epub"),
+}
+"""The command that converts a document of a type that is not read, by its extension."""
+
 _SINGLE = (".gz", ".bz2", ".xz", ".zst", ".lz")
 """Extensions of files that contain one file."""
 
@@ -65,15 +75,41 @@ def may_be_gzipped_text(path: Path) -> bool:
 
 
 def how_to_unpack(path: Path, shown: str = "") -> str | None:
-    """Return why an archive is not read and how to unpack it, by its name or the ``shown`` one; None for other files."""
+    """Return why an archive is not read and how to unpack it, by its name or the ``shown`` one; None for other files.
+
+    A file that is of a type that is not read once it is unpacked, such as ``a.ps.gz``, is to be converted.
+    """
     suffix = archive_suffix(path)
     if suffix is None:
         return None
-    rest = "file" if suffix in _SINGLE else "folder"
     name = shown or path.name
-    quoted, command = shlex.quote(f"./{name}" if name.startswith("-") else name), _UNPACKED_BY[suffix]
-    command = command.format(quoted) if "{}" in command else f"{command} {quoted}"
+    command = _command(_UNPACKED_BY[suffix], name)
+    if suffix in _SINGLE and (conversion := how_to_convert(Path(name[: -len(suffix)]), f"{command} && ")):
+        return conversion
+    rest = "file" if suffix in _SINGLE else "folder"
     return f"it is an archive of a kind that is not read: unpack it ({command}), and index the {rest}"
+
+
+def how_to_convert(path: Path, before: str = "") -> str | None:
+    """Return that a type of documents is not read, and how to convert a file of it; None for other types.
+
+    ``before`` is the command that comes first.
+
+    Examples:
+        >>> print(how_to_convert(Path("guide.ps")))
+        files of type .ps are not read: index its PDF, HTML or text version, or convert it (ps2pdf guide.ps)
+    """
+    suffix = path.suffix.lower()
+    if suffix not in _CONVERTED_BY:
+        return None
+    command = before + _command(_CONVERTED_BY[suffix], str(path))
+    return f"files of type {suffix} are not read: index its PDF, HTML or text version, or convert it ({command})"
+
+
+def _command(command: str, name: str) -> str:
+    """Return a command with the name of its file."""
+    quoted = shlex.quote(f"./{name}" if name.startswith("-") else name)
+    return command.format(quoted) if "{}" in command else f"{command} {quoted}"
 
 
 def how_to_download(path: Path) -> str | None:
