@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 INSTALL_TRAIN = "pip install 'oreqa[train]'"
 """The command that installs what training needs."""
 
@@ -31,7 +33,9 @@ class OreqaError(Exception):
 
     exit_code = 1
 
-    def __init__(self, message: str = "") -> None:
+    def __init__(self, message: str = "", **details: Any) -> None:
+        self.details = details
+        """What --json prints besides the message."""
         if len(message) > _LONGEST:
             message = f"{message[: _LONGEST // 2]} … {message[3 - _LONGEST // 2 :]}"
         super().__init__(message.translate(_LINE_BREAKS))

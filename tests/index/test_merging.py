@@ -211,10 +211,13 @@ def test_many_documents_in_two_are_counted_and_three_named(shards: list[Path], l
     line = (
         rf"^shard-2 and shard-1 both hold 4 documents, as {library}/bees.txt, {library}/octopus.md, {library}/rows.jsonl#a; "
         rf"take them out of one of them, as by: oreqa remove {library}/bees.txt {library}/octopus.md '{library}/rows.jsonl#a' "
-        "--index shard-2$"
+        r"--index shard-2 ... \(with --json, oreqa merge lists all of them\)$"
     )
-    with pytest.raises(IndexStateError, match=line):
+    with pytest.raises(IndexStateError, match=line) as raised:
         merge_indexes("kb", shards)
+    assert raised.value.details == {
+        "documents": [*map(str, map(library.joinpath, ("bees.txt", "octopus.md", "rows.jsonl#a", "rows.jsonl#b")))]
+    }
     index_documents("shard-3", "Owls hoot.", Settings(existing_model("shard-1")))
     with pytest.raises(IndexStateError, match=r"^shard-2 and shard-1 both hold 4 documents"):
         merge_indexes("kb", [shards[0], "shard-3", shards[1]])

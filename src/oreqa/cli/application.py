@@ -204,7 +204,9 @@ def _report(error: Exception, as_json: bool, debug: bool) -> int:
                 say(line, err=True)
         say(f"{kind}{message}", err=True, colour="red")
         if as_json:
-            print_json({"error": {"message": f"{kind}{message}".removeprefix("error: "), "exit_code": code}})
+            details = error.details if isinstance(error, OreqaError) else {}
+            shown = {"message": f"{kind}{message}".removeprefix("error: "), "exit_code": code}
+            print_json({"error": {**shown, **details}})
     return code
 
 

@@ -252,9 +252,10 @@ def _overlap(folder: Path, holder: Path, keys: Sequence[str], has_existing: bool
     """Return the error for documents that two indexes hold."""
     listed, names = keys[:_KEYS_SHOWN], " ".join(map(shlex.quote, keys[:_KEYS_SHOWN]))
     which = listed[0] if len(keys) == 1 else f"{len(keys):,} documents, as {', '.join(listed)}"
+    rest = "" if len(keys) <= _KEYS_SHOWN else " ... (with --json, oreqa merge lists all of them)"
     take = f"take {'it' if len(keys) == 1 else 'them'} out of one of them, as by: oreqa remove {names}{index_option(folder)}"
     otherwise = ", or merge all into a new folder" if has_existing else ""
-    return IndexStateError(f"{folder} and {holder} both hold {which}; {take}{otherwise}")
+    return IndexStateError(f"{folder} and {holder} both hold {which}; {take}{rest}{otherwise}", documents=list(keys))
 
 
 _KEYS_SHOWN = 3
