@@ -28,9 +28,12 @@ def test_documents_are_removed_and_the_way_back_is_told(
         " leaves it out",
     ]
     assert "1 added" in run("index", "library", "--index", "kb").stdout
-    report = json.loads(run("remove", "bees.txt", "rows.jsonl", "--index", "kb", "--json").stdout)
+    report = json.loads(run("remove", "bees.txt", "rows.jsonl", "--index", "kb", "--yes", "--json").stdout)
     bees, rows = str(library / "bees.txt"), str(library / "rows.jsonl")
     assert report == {"index": "kb", "removed": [bees, f"{rows}#a", f"{rows}#b"], "files": [bees, rows]}
+    refused = run("remove", "nothing.md", "--index", "kb")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert refused.stderr == f"error: nothing.md: the index has no document with this name; it has: {library}/octopus.md\n"
     (library / "octopus.md").unlink()
     assert run("remove", "octopus.md", "--index", "kb").stdout.endswith(
         "to undo this, bring back library/octopus.md and run oreqa index again\n"
@@ -41,3 +44,17 @@ def test_documents_are_removed_and_the_way_back_is_told(
     assert run("remove", "text-", "--index", "kb").exit_code == 2
     (key,) = json.loads(run("search", "bees", "--index", "kb", "--json").stdout)["hits"]
     assert run("remove", key["document"], "--index", "kb").stdout == f"kb: 1 document removed: {key['document']}\n"
+
+
+def test_more_than_half_of_the_documents_go_only_with_yes(
+    tmp_path: Path, library: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run("index", "library", "--index", "kb", "--model", tiny).exit_code == 0
+    names = ("remove", "bees.txt", "rows.jsonl", "--index", "kb")
+    refused = run(*names)
+    message = "error: 3 of the 4 documents would be removed; if you mean it, add --yes\n"
+    assert (refused.exit_code, refused.stdout, refused.stderr) == (2, "", message)
+    assert run("remove", "rows.jsonl", "--index", "kb", "--json").exit_code == 0
+    assert run("remove", "bees.txt", "octopus.md", "--index", "kb").exit_code == 2
+    assert run("remove", "bees.txt", "octopus.md", "--index", "kb", "--yes").stdout.startswith("kb: 2 documents removed: ")

@@ -57,8 +57,8 @@ def no_match(where: Sequence[str], index: Index) -> str:
     It names the documents nearest to a path, or else the folders that the index has documents of, and the nearest values
     of other fields.
     """
-    from oreqa.index.documents import similar_documents, similar_values
     from oreqa.index.folders import indexed_folders, listed_folders
+    from oreqa.index.similar import similar_documents, similar_values
 
     line = f"no document matches --where {' --where '.join(where)}"
     pairs = [(name, value) for name, _, value in (each.partition("=") for each in where)]

@@ -16,6 +16,9 @@ from oreqa.paths import file_of
 NAMED_KEYS = 5
 """The most documents whose names are printed; JSON has all."""
 
+LARGEST_SHARE = 0.5
+"""The largest share of the documents that is removed without --yes."""
+
 
 @app.command(cls=Command, rich_help_panel=Panel.INDEX)
 def remove(
@@ -29,6 +32,7 @@ def remove(
         ),
     ],
     index: Option.index,
+    yes: Annotated[bool, typer.Option("--yes", help="Remove more than half of the documents, too.")] = False,
     as_json: Option.as_json = False,
 ) -> None:
     """Remove documents from an index. Their files are not touched.
@@ -41,14 +45,15 @@ def remove(
     """
     from oreqa.index.removal import remove_documents
 
-    removed = remove_documents(index, [need_text(document, "the document") for document in documents])
+    names = [need_text(document, "the document") for document in documents]
+    removed = remove_documents(index, names, largest_share=1.0 if yes else LARGEST_SHARE)
     files = sorted({str(path) for path in map(file_of, removed) if path.is_absolute()})
     there = list(filter(os.path.exists, files))  # Path.exists raises if access is denied
     if as_json:
         print_json({"index": str(index), "removed": removed, "files": there})
         return
-    names = ", ".join(map(shown_path, removed[:NAMED_KEYS])) + (", ..." if len(removed) > NAMED_KEYS else "")
-    say(f"{index}: {counted(len(removed), 'document')} removed: {names}")
+    listed = ", ".join(map(shown_path, removed[:NAMED_KEYS])) + (", ..." if len(removed) > NAMED_KEYS else "")
+    say(f"{index}: {counted(len(removed), 'document')} removed: {listed}")
     if there:
         which = f"{shown_path(there[0])} is" if len(there) == 1 else f"{len(there):,} of the files are"
         again = "its folder adds it" if len(there) == 1 else "their folders adds them"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import re
@@ -19,6 +18,7 @@ from oreqa.errors import IndexStateError, InputError
 from oreqa.index.folders import path_filter
 from oreqa.index.generations import CHANGES, DOCUMENTS, damage_message, damaged_files, with_newest
 from oreqa.index.revisions import State, file_state
+from oreqa.index.similar import suggestions
 from oreqa.index.store import chunks, open_documents
 from oreqa.paths import full_path
 
@@ -268,7 +268,8 @@ def find_documents(database: sqlite3.Connection, name: str, whole_files: bool = 
                 raise InputError(f"{name}: {len(rows):,} documents have this name; choose one: {listed}")
     if whole_files and (numbers := _in_folder(database, name)):
         return numbers
-    raise InputError(f"{name}: the index has no document with this name{_suggestions(database, name)}")
+    near = suggestions(lambda query: database.execute(query).fetchall(), name)
+    raise InputError(f"{name}: the index has no document with this name{near}")
 
 
 def _in_folder(database: sqlite3.Connection, name: str) -> list[int]:
@@ -286,32 +287,7 @@ def _absolute(name: str) -> str:
         return name
 
 
-def _suggestions(database: sqlite3.Connection, name: str) -> str:
-    """Return a list of similar names, to end an error message with."""
-    similar = similar_documents(lambda query: database.execute(query).fetchall(), name)
-    return f"; did you mean: {', '.join(similar)}?" if similar else ""
-
-
 def any_matches(select: Callable[[str, Sequence[object]], list[tuple[Any, ...]]], where: Conditions) -> bool:
     """Return whether any document meets the conditions. ``select`` is that of a snapshot."""
     condition, values = field_filter(where)
     return bool(select(f"SELECT 1 FROM documents WHERE {condition} LIMIT 1", values))
-
-
-def similar_values(select: Callable[[str, Sequence[object]], list[tuple[Any, ...]]], name: str, value: str) -> list[str]:
-    """Return the values of a field that resemble ``value``, else the first ones. ``select`` is that of a snapshot."""
-    query = "SELECT DISTINCT title FROM documents ORDER BY 1 LIMIT 20000"
-    of_field = "SELECT DISTINCT value FROM documents, json_each(fields) WHERE json_each.key = ? ORDER BY 1 LIMIT 20000"
-    rows = select(query, ()) if name == "title" else select(of_field, (name,))
-    values = {str(each).lower(): str(each) for (each,) in rows if each}
-    near = difflib.get_close_matches(value.lower(), values, _LISTED)
-    inside = [each for each in values if value.lower() in each]
-    return [values[each] for each in dict.fromkeys([*inside, *near]) or values][:_LISTED]
-
-
-def similar_documents(select: Callable[[str], Iterable[tuple[Any, ...]]], name: str) -> list[str]:
-    """Return the keys of documents whose file name contains ``name`` or resembles it. ``select`` is a snapshot's."""
-    keys = {key.rpartition("/")[2].lower(): key for (key,) in select("SELECT key FROM documents LIMIT 20000")}
-    wanted = name.rpartition("/")[2].lower()
-    similar = [keys[short] for short in keys if wanted and wanted in short]
-    return (similar or [keys[short] for short in difflib.get_close_matches(wanted, keys, _LISTED)])[:_LISTED]

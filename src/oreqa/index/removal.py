@@ -16,7 +16,9 @@ from oreqa.index.store import open_documents
 from oreqa.index.writer import open_writer
 
 
-def remove_documents(folder: str | Path, documents: str | Path | Iterable[str | Path], device: str = "cpu") -> list[str]:
+def remove_documents(
+    folder: str | Path, documents: str | Path | Iterable[str | Path], device: str = "cpu", *, largest_share: float = 1.0
+) -> list[str]:
     """Remove one or more documents from an index in one update; return their keys.
 
     A document is named by its key, a path to it, the last components of either, or its title. The name of a file with many
@@ -24,8 +26,9 @@ def remove_documents(folder: str | Path, documents: str | Path | Iterable[str | 
     ``index_files`` adds a removed document again if its file still exists and no pattern excludes it. An interrupted removal
     removes nothing.
 
-    Raises InputError, and removes nothing, if a name matches no document, or is ambiguous, and for a folder that contains
-    all documents; IndexStateError if there is no index, or it cannot be written.
+    Raises InputError, and removes nothing, if a name matches no document, or is ambiguous, for a folder that contains all
+    documents, and if several documents are more than the ``largest_share`` of all; IndexStateError if there is no index, or
+    it cannot be written.
 
     Examples:
         >>> [Path(key).name for key in remove_documents("kb", ["bees.md", "Boots"])]
@@ -44,6 +47,8 @@ def remove_documents(folder: str | Path, documents: str | Path | Iterable[str | 
         if whole and len({row.source for row in rows}) > 1:
             reason = f"all {every:,} documents of the index lie in it"
             raise InputError(f"{whole[0]}: {reason}; name folders within it, or delete the index: {folder}")
+        if len(rows) > max(1, largest_share * every):
+            raise InputError(f"{len(rows):,} of the {every:,} documents would be removed; if you mean it, add --yes")
         writer.remove([row.number for row in rows], sorted({row.source for row in rows}))
         writer.publish(forget=True)
         return sorted(row.key for row in rows)
