@@ -437,3 +437,11 @@ def test_marks_of_footnotes_are_no_digits() -> None:
     assert body(f"<p>It has 250<sup>2</sup> seats<sup>2</sup>.</p>{note}") == "It has 250 seats.\n\n² Without the balcony."
     assert body(f"<p>25 m<sup>2</sup>, 10<sup>2</sup> and 7<sup>3</sup></p>{note}").startswith("25 m², 10² and 7³")
     assert body("<p>250<sup>2</sup></p>") == "250²"
+
+
+def test_a_line_about_the_program_that_made_the_page_is_left_out() -> None:
+    about = "The dragon was donated by Rotem.\n\nThe pages are created using Sphinx. Install it first."
+    for line in ("Built with <a href=a>Sphinx</a> using a <a>theme</a> provided by <a>Read the Docs</a>.",
+                 "Created using <a href=a>Sphinx</a> 4.5.0.", "© Copyright 2020, A. Created using Sphinx 1.7."):  # fmt: skip
+        page = f"<h1>T</h1><div><p>{about.replace(chr(10) * 2, '<p>')}<div>{line}</div></div>"
+        assert read_html(page.encode(), Path("a.html")).text == about

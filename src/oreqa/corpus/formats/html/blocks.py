@@ -218,7 +218,7 @@ class Blocks:
         if not text.strip():
             return
         table = self._tables[-1] if self._tables else None
-        if has_book_link and "navigation" not in self._keep and rules.is_book_line(text):
+        if rules.is_colophon(text) or (has_book_link and "navigation" not in self._keep and rules.is_book_line(text)):
             self.leave_out("navigation", text)
         elif table and table.cell is not None and not table.is_detached:
             if not (any(cell.text for cell in table.cells) or table.cell):

@@ -115,6 +115,13 @@ _PERMALINK_MARK = re.compile(
 _NEVER = frozenset(("html", "body", "main", "article"))
 _ANY_TAG = re.compile(r"<[A-Za-z/!][^<>]*>")
 _BOOK_LINKS = re.compile(r"\W*(?:Node|Next|Previous|Prev|Up|Back|Home|Top|Forward)\b")
+_COLOPHON = re.compile(
+    r"(?:(?:©|\(c\)|Copyright|Last (?:updated|modified|changed)).{0,250}?)?"
+    r"\b(?:Built|Created|Generated|Made|Powered)\b.{0,60}?\b(?:with|using|by) (?:the )?"
+    r"(?:Sphinx|MkDocs|Material for MkDocs|Doxygen|Read the Docs|Hugo|Jekyll|Docusaurus|gi-docgen|pdoc3?)\b"
+    r"[^.!?]*[\d.]*[^.!?]*\.?",
+    re.I,
+)
 _BOOK_RELATIONS = frozenset(("next", "prev", "previous", "up", "start", "first", "last", "contents", "index"))
 
 
@@ -195,6 +202,11 @@ def is_title(tag: str, attributes: Mapping[str, str]) -> bool:
 def is_book_link(attributes: Mapping[str, str]) -> bool:
     """Return whether a link leads to the next, previous or parent page of a book."""
     return attributes.get("rel", "").lower() in _BOOK_RELATIONS or attributes.get("accesskey", "").lower() in ("n", "p", "u")
+
+
+def is_colophon(text: str) -> bool:
+    """Return whether a paragraph only says what made the page, such as "Built with Sphinx using a theme"."""
+    return len(text) < 400 and bool(_COLOPHON.fullmatch(" ".join(text.split())))
 
 
 def is_book_line(text: str) -> bool:
