@@ -242,8 +242,7 @@ def _of_member(key: str, name: Path, data: bytes, fields: Fields, contents: Cont
 
 
 def _read_unknown(path: Path) -> Document:
-    unpacking, inner = how_to_unpack(path), _unpacked(path)
-    is_gzipped = may_be_gzipped_text(path)
+    unpacking, inner, is_gzipped = how_to_unpack(path), _unpacked(path), may_be_gzipped_text(path)
     if unpacking and not is_gzipped:
         raise DocumentError(unpacking)
     data = _read(path, limits.TEXT_FILE_BYTES, gzipped=is_gzipped)
@@ -253,8 +252,8 @@ def _read_unknown(path: Path) -> Document:
         document = read_text(data, inner)
         return replace(document, key=str(path), sections=manual_sections(document.text))
     except DocumentError:
-        reason = unpacking or how_to_convert(Path(path.name)) or "its file type is not supported, and it is not plain text"
-        raise DocumentError(reason) from None
+        converting = how_to_convert(Path(path.name)) or "its file type is not supported, and it is not plain text"
+        raise DocumentError(unpacking or converting) from None
 
 
 def _read(path: Path, limit: int, gzipped: bool) -> bytes:
