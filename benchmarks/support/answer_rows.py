@@ -8,7 +8,7 @@ from typing import Any
 
 from oreqa.answering.answerer import PASSAGES_TOP_K
 from oreqa.answering.combining import fitted_combination
-from oreqa.answering.reading import holding_names
+from oreqa.answering.reading_list import hits_to_read
 from oreqa.core import Hit
 from oreqa.datasets.paragraphs import Paragraph, readable_title
 from oreqa.datasets.questions import OpenQuestion
@@ -50,17 +50,21 @@ SEARCHED = 60
 
 
 def answer_documents(
-    index: Index, reader: Reader, reranker: CrossEncoder | None, questions: Sequence[OpenQuestion]
+    index: Index,
+    reader: Reader,
+    reranker: CrossEncoder | None,
+    questions: Sequence[OpenQuestion],
+    first: Reader | None = None,
 ) -> list[Row]:
     """Ask questions about documents as ``oreqa ask`` does, and the answerable ones also without the passages that contain an
-    answer. An answer that ``is_right`` has an F1 of 1."""
+    answer. An answer that ``is_right`` has an F1 of 1. A ``first`` reader chooses the passages."""
     found = index.search([question.text for question in questions], SEARCHED, mode="hybrid", unit="passage")
-    asked = [(question, holding_names(question.text, hits)) for question, hits in zip(questions, found, strict=True)]
+    asked = list(zip(questions, found, strict=True))
     for question, hits in zip(questions, found, strict=True):
         if question.is_answerable:
             without = [hit for hit in hits if not has_answer(hit.passage.text, question)]
             asked.append((replace(question, answers=(), pattern=None), without))
-    read = [hits[:PASSAGES_TOP_K] for _, hits in asked]
+    read = hits_to_read([question.text for question, _ in asked], [hits for _, hits in asked], PASSAGES_TOP_K, first)
     rows = reading_rows(reader, reranker, [question for question, _ in asked], read, COMBINATION)
     for (question, _), row in zip(asked, rows, strict=True):
         right = [question.is_answerable and is_right(span[0], question) for span in row["spans"]]

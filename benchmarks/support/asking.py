@@ -23,8 +23,12 @@ folder, depth = sys.argv[1], int(sys.argv[2])
 key = lambda passage: passage.document_key if hasattr(passage, "document_key") else passage.document  # older code's name
 texts = json.load(sys.stdin)
 answerer = Answerer.load(folder)
-answers = getattr(answerer, "ask_all", answerer.ask)(texts)  # older code's name
-hits = answerer.index.search(texts, depth, mode="hybrid", unit="passage")
+if hasattr(answerer, "reply"):
+    replies = answerer.reply(texts)
+    answers, hits = [reply.answers for reply in replies], [reply.hits[:depth] for reply in replies]
+else:  # older code
+    answers = getattr(answerer, "ask_all", answerer.ask)(texts)
+    hits = answerer.index.search(texts, depth, mode="hybrid", unit="passage")
 rows = [{"answers": [[a.text, a.score] for a in given],
          "passages": [[key(h.passage), h.passage.text, h.score] for h in found]}
         for given, found in zip(answers, hits)]

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from oreqa.answer import LIKELY, SURE
+from oreqa.answering.choices import passage_reranker_of
 from oreqa.answering.combining import Combination
 from oreqa.datasets.load import load_paragraphs
 from oreqa.datasets.paragraphs import split_articles, whole_passages
@@ -110,9 +111,12 @@ def collect(
 
 
 def collect_documents(
-    options: argparse.Namespace, reader: Reader, reranker: CrossEncoder
+    options: argparse.Namespace, reader: Reader, reranker: CrossEncoder, first: Reader | None
 ) -> dict[str, list[dict[str, Any]]]:
-    """Return the rows of the questions about documents: a set per collection and held-out manual, and one for all lists."""
+    """Return the rows of the questions about documents: a set per collection and held-out manual, and one for all lists.
+
+    A ``first`` reader chooses the passages, as ``oreqa ask`` does for the reader of ``best``.
+    """
     saved = options.work / "documents.json"
     if saved.is_file():
         return dict(read_json(saved))
@@ -122,13 +126,13 @@ def collect_documents(
         place = options.work / "index" / name
         index_files(place, [lay_out(name, options.documents)])
         with Index.open(place, options.device) as index:
-            rows = answer_documents(index, reader, reranker, [q for q in questions if q.collection == name])
+            rows = answer_documents(index, reader, reranker, [q for q in questions if q.collection == name], first)
         sets.setdefault(name if name in COLLECTIONS else "lists", []).extend(rows)
     for name in MANUALS:
         place = options.work / "index" / name
         index_files(place, [lay_out_manual(name, options.documents)])
         with Index.open(place, options.device) as index:
-            sets[name] = answer_documents(index, reader, reranker, manual_questions(name))
+            sets[name] = answer_documents(index, reader, reranker, manual_questions(name), first)
     write_json(saved, sets)
     return sets
 
@@ -219,12 +223,14 @@ def main() -> None:
     options = parser.parse_args()
     reader = Reader(options.reader, device=options.device)
     reranker = CrossEncoder(options.reranker, device=options.device)
+    small = passage_reranker_of(options.reader)
+    first = Reader(small, device=options.device) if small else None
     options.work = kept_folder(options.work, DEFAULT_ENCODER, options.reader, options.reranker)
     sets, tests = {}, {}
     for name in TUNED:
         sets[name] = collect(name, options.data / "extractive" / f"{name}.json.gz", options, reader, reranker)
         print(name, len(sets[name]), flush=True)
-    sets |= collect_documents(options, reader, reranker)
+    sets |= collect_documents(options, reader, reranker, first)
     for name, folder in zip(TESTED, ("squad", "shift"), strict=True):
         tests[name] = collect(name, options.data / folder / f"{name}.json.gz", options, reader, reranker)
         print(name, len(tests[name]), flush=True)

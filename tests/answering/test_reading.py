@@ -9,18 +9,14 @@ import pytest
 
 from oreqa.answering.combining import Combination
 from oreqa.answering.reading import (
-    IDENTIFIER_TOP_K,
-    LETTER_TOP_K,
     best_answers,
-    holding_names,
     read_answers,
     read_spans,
-    searched_hits,
     span_scores,
 )
 from oreqa.answering.reranking import probability
 from oreqa.answering.versions import HEAD
-from oreqa.core import Document, Hit, Passage, Span
+from oreqa.core import Document, Passage, Span
 from oreqa.corpus.splitter import paragraph_passage
 from oreqa.datasets.pairs import Candidate
 from oreqa.index.ingest import index_files
@@ -129,27 +125,3 @@ def test_the_head_of_a_document_dates_the_answers_of_all_its_passages(tmp_path: 
         (answers,) = best_answers(reader, None, ["days of leave?"], [hits], 3, snapshot, index.encoder, Combination(), None)
     marks = [(answer.text, Path(answer.newer).name, answer.contradicted_by) for answer in answers]
     assert marks == [("30", "", ""), ("26", "b.md", "")]
-
-
-def test_the_entry_with_the_whole_name_is_read_first() -> None:
-    texts = ("After --export the keys are there.", "--export-ssh-key\nWrite one, as --export does.", "--export\nWrite them.")
-    passages = [paragraph_passage(Document(str(number), "", text)) for number, text in enumerate(texts)]
-    hits = [Hit(1.0 - n, passage, passage.sentences[0], n, n, {}) for n, passage in enumerate(passages)]
-    assert [hit.passage_id for hit in holding_names("What does --export do?", hits)] == [2, 0, 1]
-    assert [hit.passage_id for hit in holding_names("What does --export-ssh-key do?", hits)] == [1]
-    assert [hit.passage_id for hit in holding_names("Which keys are there?", hits)] == [0, 1, 2]
-
-
-def test_an_option_that_the_named_program_lacks_is_not_read_elsewhere() -> None:
-    texts = {"man/rsync.1.gz": "--delete\nDelete files.", "man/wget.1.gz": "--delete-after\nDelete each file. We delete it."}
-    passages = [paragraph_passage(Document(key, "", text)) for key, text in texts.items()]
-    hits = [Hit(1.0 - n, passage, passage.sentences[0], n, n, {}) for n, passage in enumerate(passages)]
-    assert [hit.passage_id for hit in holding_names("What does --delete do?", hits)] == [0]
-    assert holding_names("What does --delete do in wget?", hits) == []
-    assert [hit.passage_id for hit in holding_names("What does wget --delete-after do?", hits)] == [1]
-
-
-def test_what_is_named_is_looked_for_among_many_hits() -> None:
-    assert searched_hits(["What does reload do?", "Who?"], 5) == searched_hits(["Is -shortest new?"], 5) == IDENTIFIER_TOP_K
-    assert searched_hits(["What does -P do?"], 5) == LETTER_TOP_K > IDENTIFIER_TOP_K
-    assert searched_hits(["Who reloads the page?"], 5) == 5

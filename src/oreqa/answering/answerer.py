@@ -14,7 +14,8 @@ from oreqa.answering.computing import computed_answers
 from oreqa.answering.explanation import EXPLAINED_ANSWERS, EXPLAINED_HITS, Explanation, explained
 from oreqa.answering.guarantee import Guarantee, guarantee
 from oreqa.answering.marked import CorrectedAnswers
-from oreqa.answering.reading import best_answers, fitted_pipeline, holding_names, searched_hits
+from oreqa.answering.reading import best_answers, fitted_pipeline
+from oreqa.answering.reading_list import hits_to_read, searched_hits
 from oreqa.answering.reply import Reply
 from oreqa.answering.reranking import reranked_hits
 from oreqa.answering.versions import likely_answers
@@ -56,6 +57,7 @@ class Answerer(OfOneProcess):
         reader: Reader | None = None,
         span_reranker: CrossEncoder | None = None,
         *,
+        passage_reranker: Reader | None = None,
         hit_reranker: CrossEncoder | None = None,
         rerank_hits: int | None = None,
         combination: Combination | None = None,
@@ -63,24 +65,26 @@ class Answerer(OfOneProcess):
         passages: int | None = None,
         marks: bool = False,
     ) -> None:
-        """Take an open index and loaded models, or just an index's folder, as ``load(folder)`` does. Raises InputError for
-        models that no stage would use, and for a folder together with models (use ``load``)."""
+        """Take an open index and loaded models, or just an index's folder, as ``load(folder)`` does.
+
+        A ``passage_reranker`` chooses what the ``reader`` reads. Raises InputError for models that no stage would use, and
+        for a folder together with models (use ``load``).
+        """
         if isinstance(index, str | Path):
-            others = reader, span_reranker, hit_reranker, rerank_hits, combination, calibration, passages, marks or None
-            choices.check_folder_alone(others)
+            models = reader, span_reranker, passage_reranker, hit_reranker
+            choices.check_folder_alone((*models, rerank_hits, combination, calibration, passages, marks or None))
             vars(self).update(vars(type(self).load(index)))
             return
         if not isinstance(index, Index):
             raise InputError(f"Answerer takes an opened Index or its folder, not {kind_of(index)}")
-        choices.check_stages(reader, span_reranker, combination, passages)
+        choices.check_stages(reader, span_reranker, combination, passages or passage_reranker)
         self.index = index
         chosen, self.rerank_hits = choices.chosen_reranking(hit_reranker, rerank_hits)
         self.hit_reranker = CrossEncoder(chosen, kind=CLASSIFIER) if isinstance(chosen, str) else chosen
-        self.reader, self.span_reranker = reader, span_reranker
+        self.reader, self.span_reranker, self.passage_reranker = reader, span_reranker, passage_reranker
         self.reader_name = None if reader is None else shown_name(reader.folder.path)
-        self._combination = combination
         self.passages = PASSAGES_TOP_K if passages is None else count(passages, "the number of passages to read")
-        self._calibration, self._opened_index = calibration, False
+        self._combination, self._calibration, self._opened_index = combination, calibration, False
         self._corrected = CorrectedAnswers(index.folder) if marks else None
 
     def __enter__(self) -> Answerer:
@@ -105,8 +109,8 @@ class Answerer(OfOneProcess):
         return self._combination or combination, self._calibration or calibration
 
     def __repr__(self) -> str:
-        models = [model for model in (self.reader, self.span_reranker, self.hit_reranker) if model is not None]
-        return f"Answerer({', '.join(map(repr, [self.index, *models]))})"
+        models = self.reader, self.span_reranker, self.passage_reranker, self.hit_reranker
+        return f"Answerer({', '.join(repr(each) for each in (self.index, *models) if each is not None)})"
 
     def close(self) -> None:
         """Close the index if ``load`` opened it. Questions asked afterwards raise IndexStateError."""
@@ -128,9 +132,9 @@ class Answerer(OfOneProcess):
     ) -> Answerer:
         """Open an index for questions, with models by name or folder. Without a reader (None), the answers are sentences.
 
-        ``quality`` chooses the reader. ``best`` takes about five times as long as ``fast``, gets more answers right, and
-        needs all-mpnet-base-v2 (``oreqa models get``). The default is $OREQA_QUALITY, else the index's quality, else
-        ``fast``. A named ``reader`` overrides it.
+        ``quality`` chooses the reader. ``best`` takes about seven times as long as ``fast``, gets more answers right, and
+        needs all-mpnet-base-v2 (``oreqa models get``): its reader reads what that of ``fast`` ranks first of ten passages.
+        The default is $OREQA_QUALITY, else the index's quality, else ``fast``. A named ``reader`` overrides it.
 
         ``span_reranker`` rescores the reader's best spans; it is a span re-ranker, or a classifier of their sentences.
         ``hit_reranker``, a classifier, re-ranks the ``rerank_hits`` best hits of questions that already have an answer,
@@ -145,8 +149,8 @@ class Answerer(OfOneProcess):
         index = Index.open(folder, device)
         try:
             reader = choices.chosen_reader(reader, quality, index.snapshot().settings.quality)
-            reading, comparing, scorer = choices.load_stages(index, reader, span_reranker, hit_reranker, device)
-            answerer = cls(index, reading, comparing, hit_reranker=scorer, rerank_hits=rerank_hits, marks=marks)
+            models = choices.load_stages(index, reader, span_reranker, hit_reranker, device)
+            answerer = cls(index, **models, rerank_hits=rerank_hits, marks=marks)
         except BaseException:
             index.close()
             raise
@@ -217,9 +221,9 @@ class Answerer(OfOneProcess):
         threshold = choices.checked_threshold(lowest, fitted[1])
         respelt = [misspelt(text, snapshot, self.index.encoder.knows_word) for text in texts]
         texts = [with_words(*question) for question in zip(texts, respelt, strict=True)]
-        depth = max(k, SENTENCES_TOP_K) if self.reader is None else self.passages
         unit: Unit = "sentence" if self.reader is None else "passage"
-        searched = max(searched_hits(texts, depth), self.rerank_hits)
+        depth = max(k, SENTENCES_TOP_K) if self.reader is None else self.passages
+        searched = max(searched_hits(texts, depth, self.passage_reranker is not None), self.rerank_hits)
         hits = self.index.search(texts, searched, mode="hybrid", unit=unit, where=where, snapshot=snapshot)
         replies = self._read(texts, hits, k, depth, snapshot, fitted, threshold)
         matching, encoder, number = conditions(where), self.index.encoder, generation_number(snapshot.generation)
@@ -277,13 +281,11 @@ class Answerer(OfOneProcess):
         Only hits that contain the identifiers named in a question can answer it.
         """
         models = self.reader, self.span_reranker
-        read = [holding_names(text, ranking)[:depth] for text, ranking in zip(questions, hits, strict=True)]
+        read = hits_to_read(questions, hits, depth, self.passage_reranker)
+        best_of = best_answers(*models, questions, read, k, snapshot, self.index.encoder, *fitted)
         replies = []
-        for ranking, chosen, answers in zip(
-            hits, read, best_answers(*models, questions, read, k, snapshot, self.index.encoder, *fitted), strict=True
-        ):
-            likely = likely_answers(answers, threshold)
-            best = answers[0] if answers else None
+        for ranking, chosen, answers in zip(hits, read, best_of, strict=True):
+            likely, best = likely_answers(answers, threshold), answers[0] if answers else None
             replies.append(Reply(likely, tuple(chosen or ranking[:depth]), fitted[1] is not None, best))
         if self.hit_reranker is None or not self.rerank_hits:
             return replies
@@ -291,9 +293,8 @@ class Answerer(OfOneProcess):
         answered = [place for place, reply in enumerate(replies) if reply.answers]
         texts = [questions[place] for place in answered]
         rankings = reranked_hits(self.hit_reranker, texts, [hits[place] for place in answered], self.rerank_hits)
-        read = [holding_names(text, ranking)[:depth] for text, ranking in zip(texts, rankings, strict=True)]
-        for place, ranking, answers in zip(
-            answered, read, best_answers(*models, texts, read, k, snapshot, self.index.encoder, fitted[0], None), strict=True
-        ):
+        read = hits_to_read(texts, rankings, depth)
+        best_of = best_answers(*models, texts, read, k, snapshot, self.index.encoder, fitted[0], None)
+        for place, ranking, answers in zip(answered, read, best_of, strict=True):
             replies[place] = replace(replies[place], answers=tuple(answers), hits=tuple(ranking))
         return replies

@@ -6,11 +6,19 @@ import os
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
+from typing import TypedDict, TypeVar
 
 from oreqa.answering.reranking import load_hit_reranker
 from oreqa.arguments import count, share
-from oreqa.defaults import DEFAULT_CLASSIFIER, LARGE_ENCODER, QUALITIES, QUALITY_READERS, RERANKED_HITS
+from oreqa.defaults import (
+    BEST_READER,
+    DEFAULT_CLASSIFIER,
+    DEFAULT_READER,
+    LARGE_ENCODER,
+    QUALITIES,
+    QUALITY_READERS,
+    RERANKED_HITS,
+)
 from oreqa.errors import InputError, ModelError
 from oreqa.index.search import Index
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
@@ -95,13 +103,39 @@ def chosen_reranking(hit_reranker: Classifier | None, rerank_hits: int | None) -
     return (hit_reranker or DEFAULT_CLASSIFIER, depth) if depth else (None, 0)
 
 
+def passage_reranker_of(reader: str | Path | None) -> str | None:
+    """Return the reader that re-ranks what a ``reader`` reads: the default one for that of ``best``, else None.
+
+    Examples:
+        >>> passage_reranker_of("mpnet-reader"), passage_reranker_of("minilm-reader")
+        ('minilm-reader', None)
+    """
+    return DEFAULT_READER if reader == BEST_READER else None
+
+
+class LoadedModels(TypedDict):
+    """The loaded models of an Answerer."""
+
+    reader: Reader | None
+    span_reranker: CrossEncoder | None
+    passage_reranker: Reader | None
+    hit_reranker: CrossEncoder | None
+
+
 def load_stages(
     index: Index, reader: str | Path | None, span_reranker: str | Path | None, hit_reranker: str | Path | None, device: str
-) -> tuple[Reader | None, CrossEncoder | None, CrossEncoder | None]:
+) -> LoadedModels:
     """Load the named models and the index's encoder in parallel, so that a single question hardly waits."""
+    first = passage_reranker_of(reader)
     with ThreadPoolExecutor(max_workers=2) as pool:
         reading = None if reader is None else pool.submit(Reader, reader, device=device)
+        ranking = None if first is None else pool.submit(Reader, first, device=device)
         comparing = None if span_reranker is None else pool.submit(CrossEncoder, span_reranker, device=device)
         scorer = load_hit_reranker(hit_reranker, device)
         _ = index.encoder
-    return reading.result() if reading else None, comparing.result() if comparing else None, scorer
+    return {
+        "reader": reading.result() if reading else None,
+        "span_reranker": comparing.result() if comparing else None,
+        "passage_reranker": ranking.result() if ranking else None,
+        "hit_reranker": scorer,
+    }

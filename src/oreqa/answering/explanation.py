@@ -10,7 +10,7 @@ import regex
 
 from oreqa.answer import Answer
 from oreqa.answering.combining import ScoredSpan, sentence_features, span_features
-from oreqa.answering.reading import holding_names, searched_hits
+from oreqa.answering.reading_list import holding_names
 from oreqa.answering.reply import Reply
 from oreqa.answering.versions import likely_answers
 from oreqa.core import Hit, Span
@@ -121,8 +121,7 @@ def explained(
     ``depth`` is the number of passages read; None if the answers are sentences.
     """
     asked = with_words(question, reply.respelt)
-    searched = EXPLAINED_ANSWERS if depth is None else searched_hits([asked], depth)
-    ranked = _ranked_hits(asked, hits, searched, depth, reply.answers, expected)
+    ranked = _ranked_hits(asked, hits, reply, depth, expected)
     read = [hit.hit for hit in ranked if hit.was_read]
     stage, reason = _decided(question, expected, ranked, reply.answers, threshold)
     log_odds = _log_odds(calibration, reply.answers, reply.hits, depth is not None) if calibration else {}
@@ -168,15 +167,11 @@ def _unheld_words(question: str, read: Sequence[Hit], snapshot: Snapshot) -> tup
 
 
 def _ranked_hits(
-    question: str, hits: Sequence[Hit], searched: int, depth: int | None, answers: Sequence[Answer], expected: str | None
+    question: str, hits: Sequence[Hit], reply: Reply, depth: int | None, expected: str | None
 ) -> tuple[RankedHit, ...]:
-    """Return the ranked ``hits`` of the search.
-
-    Of the first ``searched``, the ``depth`` best that contain the question's identifiers were read, or all if the answers
-    are sentences.
-    """
+    """Return the ranked ``hits`` of the search. Those of the ``reply`` that contain the question's identifiers were read."""
     holding = {hit.sentence_id for hit in holding_names(question, hits)}
-    read = [hit.sentence_id for hit in hits[:searched] if hit.sentence_id in holding][:depth]
+    read = holding & {hit.sentence_id for hit in reply.hits}
     by_score = {
         name: sorted({hit.scores[name] for hit in hits}, reverse=True)
         for name in RANKED_BY
@@ -190,7 +185,7 @@ def _ranked_hits(
             hit.sentence_id in read,
             hit.sentence_id not in holding,
             expected is not None and bool(occurrences(_text(hit), expected)),
-            next((a for a in answers if _is_in(a, hit) and (depth or a.start == hit.sentence.start)), None),
+            next((a for a in reply.answers if _is_in(a, hit) and (depth or a.start == hit.sentence.start)), None),
         )
         for rank, hit in enumerate(hits, 1)
     )

@@ -37,19 +37,14 @@ from oreqa.models.fitted import Calibration, Fitted
 from oreqa.models.names import CLASSIFIER
 from oreqa.models.reader.blocks import Reading
 from oreqa.models.reader.reader import CHUNK, Reader
-from oreqa.text.asked_entries import asked_entries, other_entries
-from oreqa.text.asking import asked_names, asks_yes_or_no, document_names, holds_options, named_program
+from oreqa.text.asked_entries import other_entries
+from oreqa.text.asking import asks_yes_or_no
 from oreqa.text.defaults import asks_whether_default, beside_defaults
 from oreqa.text.labels import labels, other_fields, repeats_question, ruled_out, similar_lines
-from oreqa.text.names import holds_names, identifiers
 from oreqa.text.rows import whole_cell
 
 SPANS_TOP_K = 10
 """Spans taken from each passage."""
-
-IDENTIFIER_TOP_K, LETTER_TOP_K = 100, 200
-"""How many passages or sentences are searched for those that contain a question's identifiers; the second number for options
-of one letter, which the search hardly distinguishes."""
 
 
 def combination_of(reader: Reader | None, span_reranker: CrossEncoder | None) -> Combination:
@@ -261,33 +256,3 @@ def span_answers(spans: Sequence[ScoredSpan], hits: Sequence[Hit], k: int, calib
         if len(answers) == k:
             break
     return answers
-
-
-def searched_hits(questions: Sequence[str], depth: int) -> int:
-    """Return how many hits to search so that ``holding_names`` leaves ``depth`` of them if there are that many."""
-    asked = set().union(*map(asked_names, questions))
-    if any(len(name.lstrip("-")) == 1 for name in asked):
-        return max(depth, LETTER_TOP_K)
-    return max(depth, IDENTIFIER_TOP_K) if asked else depth
-
-
-def holding_names(question: str, hits: Sequence[Hit]) -> list[Hit]:
-    """Return the hits that contain all identifiers of a question, in passage, title or heading; entries on one first."""
-    named, asked = identifiers(question), asked_names(question)
-    texts = [f"{passage_head(hit.passage.title, hit.passage.heading)} {hit.passage.text}" for hit in hits]
-    holding = [hit for hit, text in zip(hits, texts, strict=True) if holds_names(named, text)]
-    if not asked:
-        return holding
-    if any(name.startswith("-") for name in asked):
-        holding = _of_program(named_program(question), holding)
-    entries = asked_entries(question, [entry_text(hit.passage) for hit in holding])
-    described = [hit for hit, of_hit in zip(holding, entries, strict=True) if of_hit]
-    return described + [
-        hit for hit, of_hit in zip(holding, entries, strict=True) if not of_hit and holds_options(question, hit.passage.text)
-    ]
-
-
-def _of_program(words: set[str], hits: Sequence[Hit]) -> list[Hit]:
-    """Return the hits from documents named like the program whose option is asked for; all hits if there are none."""
-    named = [len(words & document_names(hit.passage.document_key)) for hit in hits]
-    return [hit for hit, count in zip(hits, named, strict=True) if count == max(named)]

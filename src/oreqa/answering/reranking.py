@@ -1,4 +1,4 @@
-"""Re-ranks retrieved sentences by a classifier's probability that they answer the question."""
+"""Re-ranks hits: sentences by a classifier's probability that they answer, passages by a reader's log-odds that they do."""
 
 from __future__ import annotations
 
@@ -10,9 +10,14 @@ import numpy as np
 
 from oreqa.arrays import Floats, Reals, Rows
 from oreqa.core import Hit
+from oreqa.corpus.splitter import passage_head
 from oreqa.datasets.pairs import Candidate, sentence_candidate
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
 from oreqa.models.names import CLASSIFIER
+from oreqa.models.reader.reader import Reader
+
+READER_WEIGHT, MAX_LOG_ODDS = 0.05, 10.0
+"""The weight of a reader's log-odds against the retrieval score, and the magnitude to which they are clipped."""
 
 
 def load_hit_reranker(name: str | Path | None, device: str = "cpu") -> CrossEncoder | None:
@@ -43,6 +48,22 @@ def reranked_hits(
             rescored[place] = replace(rescored[place], scores=by_name)
         reranked.append(sorted(rescored, key=lambda hit: -hit.score))
     return reranked
+
+
+def reader_ranked(reader: Reader, questions: Sequence[str], hits: Sequence[Sequence[Hit]]) -> list[list[Hit]]:
+    """Return each question's passages in the order of ``score + READER_WEIGHT * log-odds``, their scores unchanged.
+
+    The log-odds are the ``reader``'s that a passage answers; without a span of it, ``-MAX_LOG_ODDS``.
+    """
+    texts = [[(passage_head(hit.passage.title, hit.passage.heading), hit.passage.text) for hit in group] for group in hits]
+    ranked = []
+    for group, spans in zip(hits, reader.read(questions, texts, k=1), strict=True):
+        scores = [hit.score - READER_WEIGHT * MAX_LOG_ODDS for hit in group]
+        for span in spans:
+            log_odds = max(-MAX_LOG_ODDS, min(span.scores["passage_logit"], MAX_LOG_ODDS))
+            scores[span.passage_number] = group[span.passage_number].score + READER_WEIGHT * log_odds
+        ranked.append([group[place] for place in sorted(range(len(group)), key=lambda place: -scores[place])])
+    return ranked
 
 
 def rerank_weight(classifier: CrossEncoder) -> float:

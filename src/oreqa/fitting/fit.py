@@ -11,6 +11,7 @@ from typing import Literal
 
 import numpy as np
 
+from oreqa.answering.choices import passage_reranker_of
 from oreqa.answering.combining import Combination
 from oreqa.arguments import as_path, count
 from oreqa.defaults import DEFAULT_READER
@@ -119,15 +120,14 @@ def fit_index(
             drawn = None if data is None else draw_examples(opened, as_path(data, "data"), str(data), questions, seed)
             if drawn is None:
                 _need_passages(opened)
-            models = (
-                None if reader is None else Reader(reader, device=device),
-                None if span_reranker is None else CrossEncoder(span_reranker, device=device),
-            )
+            names = reader, passage_reranker_of(reader)
+            readers = [None if name is None else Reader(name, device=device) for name in names]
+            comparing = None if span_reranker is None else CrossEncoder(span_reranker, device=device)
             if drawn is None:
                 path = _generated(opened, work, questions, seed, device, progress)
                 drawn = draw_examples(opened, path, GENERATED, questions, seed)
             split, missing = drawn
-            fit = _Fit(opened, Pipeline(*models, device), split, work, seed, progress)
+            fit = _Fit(opened, Pipeline(readers[0], comparing, device, readers[1]), split, work, seed, progress)
             outcome = fit.run(labelled=data is not None)
             encoder, model, before = opened.fingerprint, opened.settings.model, opened.snapshot().index_fitted
         if outcome.fitted or (outcome.kept_answers and outcome.replacing(before, encoder) != before):

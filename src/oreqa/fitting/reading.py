@@ -9,7 +9,8 @@ from typing import Any
 
 from oreqa.answering.answerer import PASSAGES_TOP_K, SENTENCES_TOP_K
 from oreqa.answering.combining import Combination, sentence_features, span_features
-from oreqa.answering.reading import fitted_pipeline, holding_names, searched_hits
+from oreqa.answering.reading import fitted_pipeline
+from oreqa.answering.reading_list import hits_to_read, searched_hits
 from oreqa.core import UNITS, Hit, Unit
 from oreqa.datasets.questions import OpenQuestion
 from oreqa.evaluation.open_scores import has_answer
@@ -57,11 +58,12 @@ def asked_questions(examples: Sequence[PlacedExample], apart: bool) -> list[Aske
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """The models that answer: a reader, or None to answer with sentences, and a re-ranker of its spans."""
+    """The models that answer: a reader, or None to answer with sentences, and re-rankers of its spans and its passages."""
 
     reader: Reader | None
     reranker: CrossEncoder | None
     device: str
+    passage_reranker: Reader | None = None
 
     @property
     def fingerprints(self) -> tuple[str, str]:
@@ -95,14 +97,14 @@ class Pipeline:
             depth = PASSAGES_TOP_K if self.reader else SENTENCES_TOP_K
             questions = [a.question for a in part]
             texts = [question.text for question in questions]
-            searched = searched_hits(texts, depth)
+            searched = searched_hits(texts, depth, self.passage_reranker is not None)
             with_left_out = max(searched, SEARCHED_APART) if any(a.apart for a in part) else searched
             rankings = index.search(texts, with_left_out, mode="hybrid", unit=self.unit)
             others = [
                 [hit for hit in ranking if not (a.apart and a.example.leaves_out(hit, whole_documents))][:searched]
                 for a, ranking in zip(part, rankings, strict=True)
             ]
-            hits = [holding_names(text, ranking)[:depth] for text, ranking in zip(texts, others, strict=True)]
+            hits = hits_to_read(texts, others, depth, self.passage_reranker)
             if self.reader is None:
                 return [_sentence_row(a.question, of_question) for a, of_question in zip(part, hits, strict=True)]
             return reading_rows(self.reader, self.reranker, questions, hits, also)
@@ -114,6 +116,7 @@ class Pipeline:
             index.fingerprint,
             {unit: dict(index.weights(unit)) for unit in UNITS},
             self.fingerprints,
+            self.passage_reranker.fingerprint if self.passage_reranker else "",
             asdict(also),
             used_precision(self.device, "encoder", "reader", "reranker"),
         ]
