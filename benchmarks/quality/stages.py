@@ -43,7 +43,11 @@ Measured = dict[str, float]
 
 def measured(answerer: Answerer, question: OpenQuestion) -> Measured:
     """Return the measures of one question, as 0 or 1; of one without an answer, whether it is refused."""
-    reply, given = answerer.reply(question.text, ANSWERS, threshold=0), answerer.ask(question.text, 1)
+    calibration = answerer.calibration
+    assert calibration is not None
+    reply, needed = answerer.reply(question.text, ANSWERS, threshold=0), calibration.threshold
+    first = next(iter(reply.answers), None)
+    given = first is not None and (first.computation is not None or (first.confidence or 0) >= needed)
     if not question.is_answerable:
         return {"refused": float(not given)}
     right = [is_right(answer.text, question) for answer in reply.answers]
@@ -51,7 +55,7 @@ def measured(answerer: Answerer, question: OpenQuestion) -> Measured:
         "read": float(any(has_answer(hit.passage.text, question) for hit in reply.hits)),
         "among five": float(any(right)),
         "first": float(right[:1] == [True]),
-        "given and right": float(bool(given) and is_right(given[0].text, question)),
+        "given and right": float(given and right[0]),
         "refused": float(not given),
     }
 
