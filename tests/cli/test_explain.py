@@ -34,6 +34,17 @@ def test_the_stages_as_tables_and_as_json(kb: Path, fitted_reader: Path, monkeyp
     lines = shown.stdout.splitlines()
     assert lines[:3] == [report["reason"], report["next_step"], "No document contains “narwhals”."]
     assert next(line for line in lines if line.startswith("places are below ")).endswith(os.sep)
+    place = report["expected_place"]
+    (boots,) = holding
+    assert (place["rank"], place["other_ranks"], place["document"]) == (boots["rank"], [], boots["document"])
+    assert place["sentence"] == boots["passage"]["text"]
+    assert place["sentence"][place["start"] : place["end"]] == "leather"
+    text = " ".join(shown.stdout.split())
+    assert f"“leather” stands in passage {boots['rank']}, " in text
+    assert ": “The boots are made of leather.” If that does not answer the question, it is another occurrence" in text
+    assert "To read it there: oreqa show " in text
+    missing = " ".join(run(*asked, "--expected", "wool coat").stdout.split())
+    assert "To see whether any passage contains it: oreqa search 'wool coat' --mode sparse" in missing
     heading = next(line for line in lines if line.startswith("#  answer"))
     assert heading.split() == ["#", "answer", "sure", "span", "selection", "retrieval", "agreement", "score"]
     row = lines[lines.index(heading) + 1].split()

@@ -10,6 +10,7 @@ import regex
 
 from oreqa.answer import Answer
 from oreqa.answering.combining import ScoredSpan, sentence_features, span_features
+from oreqa.answering.expected import ExpectedPlace, expected_place
 from oreqa.answering.reading_list import holding_names
 from oreqa.answering.reply import Reply
 from oreqa.answering.versions import likely_answers
@@ -82,6 +83,7 @@ class Explanation:
         reason: Why, in a sentence.
         next_step: What to try; empty if the expected answer was given.
         hits: The best hits of the search.
+        expected_place: Where the expected answer stands in these hits; None without one, or if none contains it.
         answers: The best answers found, including those less likely than the threshold.
         threshold: The lowest confidence of an answer that is given; None without a calibration.
         log_odds: What each feature adds to the log-odds of the first answer.
@@ -96,6 +98,7 @@ class Explanation:
     reason: str
     next_step: str
     hits: tuple[RankedHit, ...]
+    expected_place: ExpectedPlace | None
     answers: tuple[Answer, ...]
     threshold: float | None
     log_odds: Mapping[str, float]
@@ -126,12 +129,15 @@ def explained(
     stage, reason = _decided(question, expected, ranked, reply.answers, threshold)
     log_odds = _log_odds(calibration, reply.answers, reply.hits, depth is not None) if calibration else {}
     absent, unread = _unheld_words(question, read, snapshot)
+    right = [answer.passage for answer in reply.answers if expected is not None and _says(answer, expected)]
+    place = expected_place(expected, [hit.passage for hit in hits], [*right, *(hit.passage for hit in read)])
     return Explanation(
         question,
         stage,
         reason,
         "" if stage == "answered" and expected is not None else _NEXT_STEPS[stage],
         ranked,
+        place,
         reply.answers,
         threshold if calibration else None,
         log_odds,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from oreqa.answering.expected import ExpectedPlace
 from oreqa.answering.explanation import Explanation
 from oreqa.answering.reply import Reply
 from oreqa.as_json import hit_json
@@ -34,6 +35,7 @@ def explanation_json(explanation: Explanation) -> dict[str, Any]:
         "unread_words": list(explanation.unread_words),
         "threshold": explanation.threshold,
         "log_odds": {name: round(value, 4) for name, value in explanation.log_odds.items()},
+        "expected_place": explanation.expected_place and _place_json(explanation.expected_place),
         "answers": [answer.to_dict() for answer in explanation.answers],
         "hits": [
             {
@@ -46,4 +48,16 @@ def explanation_json(explanation: Explanation) -> dict[str, Any]:
             }
             for hit in explanation.hits
         ],
+    }
+
+
+def _place_json(place: ExpectedPlace) -> dict[str, Any]:
+    return {
+        "rank": place.rank,
+        "document": place.passage.document_key,
+        "address": place.passage.address(place.start),
+        "start": place.start,
+        "end": place.end,
+        "sentence": place.sentence,
+        "other_ranks": list(place.other_ranks),
     }

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import os
+import shlex
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from oreqa.cli.application import Command, Panel, app
-from oreqa.cli.hits import need_match, place_text
+from oreqa.cli.hits import need_match, place_text, shown_path
 from oreqa.cli.options import Option
 from oreqa.cli.output import model_or_none, one_line, parse_conditions, print_json, questions_of, say
 from oreqa.errors import InputError
+from oreqa.paths import index_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from rich.table import Table
 
     from oreqa.answering.explanation import Explanation, RankedHit
 
-SHOWN_HITS, SHOWN_ANSWERS, SHOWN_TEXT = 8, 5, 40
-"""Passages and answers shown of those compared, and characters of an answer."""
+SHOWN_HITS, SHOWN_ANSWERS, SHOWN_TEXT, SHOWN_SENTENCE = 8, 5, 40, 200
+"""Passages and answers shown of those compared, and characters of an answer and of a sentence."""
 SHOWN_FOLDER = 12
 """A folder common to all places is named once, below the table, if it has this many characters."""
 
@@ -67,10 +70,10 @@ def explain(
     if as_json:
         print_json(explanation_json(explanation))
     else:
-        _print(explanation)
+        _print(explanation, expected, index)
 
 
-def _print(explanation: Explanation) -> None:
+def _print(explanation: Explanation, expected: str | None, index: Path) -> None:
     from rich.text import Text
 
     from oreqa.answering.combining import SCORE_MEANINGS
@@ -86,6 +89,9 @@ def _print(explanation: Explanation) -> None:
     for words, what in ((absent, "No document"), (explanation.unread_words, "No passage that was read")):
         if words:
             console.print(f"{what} contains “{'”, “'.join(words)}”.")
+    if expected is not None:
+        for line in _expected_lines(explanation, expected, index):
+            console.print(line, markup=False)
     if explanation.hits:
         console.print("\nSearch: ranks of sentence / passage by cosine and by BM25", style="bold cyan")
         hits = _shown_hits(explanation.hits)
@@ -102,6 +108,27 @@ def _print(explanation: Explanation) -> None:
     if explanation.log_odds:
         console.print("\nProbability of the first answer, as log-odds", style="bold cyan")
         console.print(_log_odds_table(explanation))
+
+
+def _expected_lines(explanation: Explanation, expected: str, index: Path) -> list[str]:
+    """Return where the expected answer stands, that this may be another occurrence, and the command to go on with."""
+    place = explanation.expected_place
+    if place is None:
+        command = f"oreqa search {shlex.quote(expected)} --mode sparse{index_option(index)}"
+        return [f"To see whether any passage contains it: {command}"]
+    others = f"; also in passage {', '.join(map(str, place.other_ranks[:SHOWN_ANSWERS]))}" if place.other_ranks else ""
+    others += ", ..." if len(place.other_ranks) > SHOWN_ANSWERS else ""
+    where = f"passage {place.rank}, {place_text(place.passage, place.start)}{others}"
+    document = shlex.quote(shown_path(place.passage.document_key))
+    lines = [
+        f"“{one_line(expected, SHOWN_TEXT)}” stands in {where}: “{one_line(place.sentence, SHOWN_SENTENCE)}”",
+        "If that does not answer the question, it is another occurrence: name more of the words that do.",
+        f"To read it there: oreqa show {document} {place.start} {place.end}{index_option(index)}",
+    ]
+    if explanation.stage == "reader":
+        asked = f"oreqa ask {shlex.quote(explanation.question)} --quality best{index_option(index)}"
+        lines.append(f"To read with the larger model: {asked}")
+    return lines
 
 
 def _shown_hits(hits: Iterable[RankedHit]) -> list[RankedHit]:

@@ -41,6 +41,18 @@ class RankedRow(HitRow):
     answer: str | None
 
 
+class ExpectedRow(BaseModel):
+    """One occurrence of the expected answer, which may stand there by chance: its passage's rank, and its place."""
+
+    rank: int
+    document: str
+    address: str
+    start: int
+    end: int
+    sentence: str
+    other_ranks: list[int]
+
+
 class ExplanationRow(BaseModel):
     """Which stage decided the answers to a question, and each stage's output."""
 
@@ -53,6 +65,7 @@ class ExplanationRow(BaseModel):
     unread_words: list[str]
     threshold: float | None
     log_odds: dict[str, float]
+    expected_place: ExpectedRow | None
     answers: list[AnswerRow]
     hits: list[RankedRow]
 
