@@ -92,7 +92,7 @@ def test_no_index_is_made_of_no_documents(
     assert found.stderr.startswith("error: docs: no documents found, so no index was made; ")
     assert found.stderr.count("\n") == 1
     assert not Path("kb").exists()
-    for name in ("a.xyz", "b.xyz", "README"):
+    for name in ("a.xyz", "b.xyz", "makefile"):
         Path("docs", name).write_text("x")
     if not arguments:
         others = "among files of other kinds (2 .xyz, 1 without a suffix), so no index was made; "

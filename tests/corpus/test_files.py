@@ -46,6 +46,21 @@ def test_a_kind_that_include_names_is_read(tree: Path) -> None:
         assert find_files([tree], include=[pattern]).unknown[".xyz"]
 
 
+def test_files_without_extension(tree: Path) -> None:
+    folder = tree / "plain"
+    folder.mkdir()
+    for name in ("README", "FAQ.gz", "COPYING", "COPYING.LIB", "makefile", "tool"):
+        (folder / name).write_text("x")
+
+    def read(*include: str) -> list[str]:
+        return [file.name for file in find_files([folder], include).files]
+
+    assert read() == ["FAQ.gz", "README"]
+    assert read("COPYING") == ["COPYING"]
+    assert read("plain/COPYING", "*file", "README*") == ["README", "makefile"]
+    assert read("*") == ["FAQ.gz", "README"]
+
+
 def test_files_that_an_index_holds_are_read_whatever_their_kind(tree: Path) -> None:
     (tree / "other.xyz").write_text("x")
     files = find_files([tree]).with_held({str(tree / "other.xyz"), str(tree / "gone.xyz")})

@@ -15,7 +15,7 @@ from oreqa.cli.hits import shown_path
 from oreqa.cli.options import Option, data_option, number_option
 from oreqa.cli.output import counted, need_text, print_json, say
 from oreqa.cli.progress import progress_bar
-from oreqa.corpus.unread import may_be_text
+from oreqa.corpus.unread import is_text_name, may_be_text
 from oreqa.defaults import ENGLISH, LANGUAGE, PASSAGE_TOKENS, Quality
 from oreqa.errors import InputError, OreqaError
 from oreqa.paths import index_option
@@ -262,7 +262,8 @@ def _way_to(kinds: Iterable[str], examples: Mapping[str, str]) -> str:
     """Return how to read the first three kinds of files that may be text; empty if there is none."""
     text = [kind for kind in kinds if kind and may_be_text(kind)]
     suffixes = dict.fromkeys(Path(examples[kind]).suffix if kind in examples else kind for kind in text)
-    options = " ".join(f"--include '*{suffix}'" for suffix in list(suffixes)[:3])
+    names = [Path(examples[""]).name] if "" in examples and is_text_name(Path(examples[""])) else []
+    options = " ".join(f"--include {name}" for name in [*(f"'*{suffix}'" for suffix in suffixes), *names][:3])
     return f"; to add those that are text: {options}" if options else ""
 
 

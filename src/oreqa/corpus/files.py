@@ -8,6 +8,7 @@ import stat
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
 import pathspec
@@ -15,7 +16,7 @@ import pathspec
 from oreqa.corpus import limits
 from oreqa.corpus.opening import open_file
 from oreqa.corpus.readers import is_supported
-from oreqa.corpus.unread import archive_suffix, how_to_download, how_to_unpack, may_be_gzipped_text
+from oreqa.corpus.unread import archive_suffix, how_to_download, how_to_unpack, is_document_name, may_be_gzipped_text
 from oreqa.errors import InputError, describe
 from oreqa.paths import full_path
 
@@ -66,15 +67,16 @@ def find_files(
     """Find every supported file at or below ``paths``, each once, as an absolute path.
 
     ``include`` and ``exclude`` are .gitignore patterns, matched relative to each folder in ``paths``. A file of another kind
-    is included if an include pattern ends in its extension, e.g. "*.nft". Hidden files, files listed in an .oreqaignore, and
-    subfolders that are indexes are skipped. A file named in ``paths`` is always included. Symbolic links are followed if
-    ``paths`` names them, or if they lead to files within the named folder that have no other name there. Raises InputError
+    is included if an include pattern ends in its extension, e.g. "*.nft", or, without extension, in its name: "COPYING";
+    README and the like are read anyway. Hidden files, files listed in an .oreqaignore, and subfolders that are indexes are
+    skipped. A file named in ``paths`` is always included. Symbolic links are followed if ``paths`` names them, or if they
+    lead to files within the named folder that have no other name there. Raises InputError
     if a path does not exist, unless paths ``may_be_gone``, or is neither a file nor a folder, for a web address, and if all
     paths are archives that are not supported.
     """
     _refuse_unread(paths)
     wanted = _spec(include) if include else None
-    walk = _Walk(wanted, _named_kinds(include), _spec([*_ALWAYS_IGNORED, *exclude]), may_be_gone)
+    walk = _Walk(wanted, _named_kinds(include), _named_files(include), _spec([*_ALWAYS_IGNORED, *exclude]), may_be_gone)
     for path in paths:
         walk.add(path)
     walk.add_linked_files()
@@ -115,11 +117,13 @@ class _Walk:
         self,
         wanted: pathspec.GitIgnoreSpec | None,
         kinds: frozenset[str],
+        names: frozenset[str],
         ignored: pathspec.GitIgnoreSpec,
         may_be_gone: bool,
     ) -> None:
         self._wanted = wanted
         self._kinds = kinds
+        self._names = names
         self._ignored = ignored
         self._may_be_gone = may_be_gone
         self.gone: set[Path] = set()
@@ -224,7 +228,8 @@ class _Walk:
             self.passed_over.add(path)
 
     def _is_read(self, path: Path) -> bool:
-        return path.suffix.lower() in self._kinds or is_supported(path)
+        is_named = path.suffix.lower() in self._kinds or any(fnmatchcase(path.name, name) for name in self._names)
+        return is_named or is_document_name(path) or is_supported(path)
 
     def _leave_out(self, path: Path, is_folder: bool, reason: str) -> None:
         if is_folder or self._is_read(path):
@@ -259,6 +264,12 @@ def _named_kinds(patterns: Sequence[str]) -> frozenset[str]:
     names = (PurePosixPath(pattern.rstrip()) for pattern in patterns if not pattern.startswith(("!", "#")))
     suffixes = {name.suffix.lower() for name in names}
     return frozenset(suffix for suffix in suffixes if suffix and not set(suffix) & set("*?[]\\"))
+
+
+def _named_files(patterns: Sequence[str]) -> frozenset[str]:
+    """Return the patterns of file names without extension: "FAQ" and "README*" for "FAQ" and "docs/README*"."""
+    names = {pattern.rstrip().rpartition("/")[2] for pattern in patterns if not pattern.startswith(("!", "#"))}
+    return frozenset(name for name in names if "." not in name and any(map(str.isalnum, name)))
 
 
 def _spec(patterns: Sequence[str]) -> pathspec.GitIgnoreSpec:

@@ -53,6 +53,27 @@ def may_be_text(suffix: str) -> bool:
     return kind not in ("application", "audio", "font", "image", "video")
 
 
+_DOCUMENT_NAMES = frozenset(
+    ("readme", "faq", "news", "install", "changes", "changelog", "history", "todo", "bugs", "notes", "usage", "manual",
+     "howto", "hacking")
+)  # fmt: skip
+
+
+def is_document_name(path: Path) -> bool:
+    """Return whether a file's name is one that text files without extension have.
+
+    Examples:
+        >>> is_document_name(Path("doc/README")), is_document_name(Path("FAQ.gz")), is_document_name(Path("a.out"))
+        (True, True, False)
+    """
+    return path.name.lower().removesuffix(".gz") in _DOCUMENT_NAMES
+
+
+def is_text_name(path: Path) -> bool:
+    """Return whether a file's name has capitals alone, as that of text files without extension: COPYING, not makefile."""
+    return bool(re.fullmatch(r"[A-Z][A-Z_-]+", path.name))
+
+
 def archive_suffix(path: Path) -> str | None:
     """Return the extension of an unsupported archive; None for other files.
 
