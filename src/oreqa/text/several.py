@@ -46,6 +46,11 @@ _BETWEEN = re.compile(
 )
 """Separators of items, and brackets, which contain none; the comma of a date is not a separator."""
 
+_TAIL = re.compile(
+    r",\s+(?:in|on|at|since|from|until|during|after|before|by|for|with|when|while|where|which|who|all|both|each)\b"
+)
+"""What follows the last item of an enumeration and belongs to all of it: "Ada, Alan and Grace, in 1950"."""
+
 _LIST_MARK = re.compile(r"\s*[-*•‣◦–]\s+(?=\S)")
 """The mark of an item in a list with one item per line."""
 
@@ -87,7 +92,14 @@ def listed_items(text: str) -> list[Range]:
         >>> text = "Bonn, Germany and Nice, France"
         >>> [text[start:end] for start, end in listed_items(text)]
         ['Bonn, Germany', 'Nice, France']
+        >>> text = "Ada, Alan and Grace, in 1950"
+        >>> [text[start:end] for start, end in listed_items(text)]
+        ['Ada', 'Alan', 'Grace']
     """
+    tails = [match.start() for match in _TAIL.finditer(text)]
+    last = max((match.start() for match in _gaps(text) if match["gap"].strip() != ","), default=len(text))
+    if len(tails) == 1 and tails[0] > last:  # several such parts belong to one item each
+        text = text[: tails[0]]
     gaps = [match.span() for match in _between_items(text)]
     places = [0, *(place for gap in gaps for place in gap), len(text)]
     ranges = [_without_quotes(text, *item) for item in zip(places[::2], places[1::2], strict=True)] if gaps else []
@@ -100,7 +112,7 @@ def _between_items(text: str) -> Iterator[re.Match[str]]:
 
     If commas follow the last conjunction, each item has as many inside: "Bonn, Germany and Nice, France" are two.
     """
-    gaps = [match for match in _BETWEEN.finditer(text) if match["gap"]]
+    gaps = _gaps(text)
     apart = [number for number, match in enumerate(gaps) if match["gap"].strip() != ","]
     ends = [-1, *apart, len(gaps)]
     parts = len(gaps) - ends[-2] if apart else 1
@@ -109,6 +121,10 @@ def _between_items(text: str) -> Iterator[re.Match[str]]:
     for start, end in pairwise(ends):
         yield from gaps[start + parts : end : parts]
         yield from gaps[end : end + 1]
+
+
+def _gaps(text: str) -> list[re.Match[str]]:
+    return [match for match in _BETWEEN.finditer(text) if match["gap"]]
 
 
 def _without_quotes(text: str, start: int, end: int) -> Range:
