@@ -155,6 +155,21 @@ def test_headings_at_the_same_height_are_no_running_heads() -> None:
     assert "Example 4" in document.text
 
 
+def test_contents_below_a_title_and_their_last_lines_on_the_next_page_are_left_out() -> None:
+    leader = ". " * 20
+    first = (
+        "A Guide\nBy Ida Berg.\nIt tells of bees and of boats.\nMore of them is told below, too.\nContents\n"
+        + "\n".join(f"{n} A part {leader}{n + 1}" for n in range(1, 9))
+    )
+    rest = f"9 A part that has a long name, and is about\nmany things {leader}10\n10 Last {leader}11"
+    document = read([first, rest, "The text.", "The price of a boat\nrises: 5"])
+    assert [list(page.left_out) for page in document.pages] == [["table of contents"], ["table of contents"], [], []]
+    assert "Ida Berg" in document.text
+    assert "A part" not in document.text
+    assert "Last" not in document.text
+    assert "rises: 5" in document.text
+
+
 def test_tables_of_contents_and_indexes_are_left_out() -> None:
     contents = "Contents\n" + "\n".join(f"{n} A part {'. ' * 20}{3 * n}" for n in range(1, 9))
     prices = "Prices\n" + "\n".join(

@@ -44,6 +44,8 @@ _ENTRY = re.compile(r"(?:^|[\s.…,])(\d{1,4}|[ivxlc]{1,7})[.,;]?$")
 _SLACK = 50
 """Page numbers allowed beyond twice the number of pages: a chapter of a book keeps the book's numbers."""
 _LISTED = re.compile(r",\s\d{1,4}$")
+_WRAPPED = 2
+"""Most lines of an entry before the one with its page number."""
 _CONTENTS_TITLE = re.compile(r"(?:table of )?contents|inhalt(?:sverzeichnis)?|table des matières|índice|sommaire", re.I)
 
 
@@ -173,12 +175,15 @@ def _is_repeated(page: int, numbers: Sequence[int], needed: int) -> bool:
     )
 
 
-def find_contents(lines: Sequence[Line], pages: int) -> tuple[set[LineKey], str]:
+def find_contents(lines: Sequence[Line], pages: int, is_continued: bool = False) -> tuple[set[LineKey], str]:
     """Find the lines of a table of contents or an index on one page, given without its running heads.
 
-    Returns the lines and CONTENTS or INDEX, or "". Numbers too large for a file of ``pages`` pages, such as years and
-    prices, are not page numbers.
+    A table of contents that the page before ended in may go on in few lines, if it ``is_continued``. Returns the lines and
+    CONTENTS or INDEX, or "". Numbers too large for a file of ``pages`` pages, such as years and prices, are not page
+    numbers.
     """
+    title = next((at for at, line in enumerate(lines) if _CONTENTS_TITLE.fullmatch(line.text.strip())), 0)
+    lines = lines[title:]  # above may be the title page
     last_page = 2 * pages + _SLACK
     entries = [
         (at, match[1])
@@ -187,17 +192,35 @@ def find_contents(lines: Sequence[Line], pages: int) -> tuple[set[LineKey], str]
     ]
     leaders = sum(lines[at].leaders for at, _ in entries)
     titled = any(_CONTENTS_TITLE.fullmatch(line.text.strip()) for line in lines[:3])
-    if len(entries) < 4 or not (leaders >= 3 or (titled and 2 * len(entries) > len(lines))):
+    if len(entries) < 4 or not (leaders >= 3 or (titled and (leaders or 2 * len(entries) > len(lines)))):
+        if is_continued and (first := _first_entries(lines, entries)):
+            return first, CONTENTS
         commas = sum(_LISTED.search(lines[at].text) is not None for at, _ in entries)
         if commas >= 15 and 2 * commas > len(lines) and _alphabetical([lines[at] for at, _ in entries]):
             return _between(lines, entries), INDEX
         return set(), ""
-    numbers = [int(number) for _, number in entries if number.isdigit()]
-    if _share(a <= b for a, b in pairwise(numbers)) >= 0.9:
+    if _is_sorted(entries):
         return _between(lines, entries), CONTENTS
     if _alphabetical([lines[at] for at, _ in entries]):
         return _between(lines, entries), INDEX
     return set(), ""
+
+
+def _first_entries(lines: Sequence[Line], entries: Sequence[tuple[int, str]]) -> set[LineKey]:
+    """Return the lines of the entries that a page begins with, the last with dot leaders."""
+    end = last = 0
+    for at, _ in entries:
+        if at - last > _WRAPPED:
+            break
+        last = at + 1
+        end = last if lines[at].leaders else end
+    return {(line.page, line.number) for line in lines[:end]}
+
+
+def _is_sorted(entries: Sequence[tuple[int, str]]) -> bool:
+    """Return whether nearly all of the entries' page numbers do not fall."""
+    numbers = [int(number) for _, number in entries if number.isdigit()]
+    return _share(a <= b for a, b in pairwise(numbers)) >= 0.9
 
 
 def _between(lines: Sequence[Line], entries: Sequence[tuple[int, str]]) -> set[LineKey]:
