@@ -164,11 +164,13 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--predictions", type=Path, required=True)
     parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--variant", action="append", choices=list(VARIANTS), help=f"beside {BASE}; all if left out")
+    parser.add_argument("--variant", action="append", choices=list(VARIANTS), help=f"compared with {BASE}; default: all")
     parser.add_argument("--set", action="append", default=[], help="change the recipe of all variants: name=value")
-    parser.add_argument("--questions", type=int, default=500, help="mined questions that teach")
-    parser.add_argument("--asked", type=int, default=300, help="questions of each set")
-    parser.add_argument("--most", type=int, nargs="+", default=[2, 3, 5, 10, 15], help=f"K of {BASE}; of others {SPANS}")
+    parser.add_argument("--questions", type=int, default=500, help="how many mined questions to train on")
+    parser.add_argument("--asked", type=int, default=300, help="how many questions to ask of each set")
+    parser.add_argument(
+        "--most", type=int, nargs="+", default=[2, 3, 5, 10, 15], help=f"values of K for {BASE}; the others have {SPANS}"
+    )
     parser.add_argument("--seeds", type=int, default=3)
     options = parser.parse_args()
     hashed = data_hash([options.predictions])

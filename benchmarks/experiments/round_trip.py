@@ -101,10 +101,12 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--questions", type=Path, required=True, help="pairs from oreqa generate")
     parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--count", type=int, default=4500, help="generated questions, and so many of people beside them")
+    parser.add_argument(
+        "--count", type=int, default=4500, help="how many generated questions, and how many written by people"
+    )
     parser.add_argument("--rate", type=float, default=5e-5)
     parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--drawn", type=int, default=3000, help="questions of Reddit that are drawn")
+    parser.add_argument("--drawn", type=int, default=3000, help="how many questions to draw from Reddit")
     arguments = parser.parse_args()
     work: Path = arguments.work
     generated, nq = work / "generated.json", work / "nq-held-out.json"

@@ -212,7 +212,7 @@ LONG = "a" * 300
         (["show", "a.md", "--index", "nowhere"], "nowhere: there is no index here"),
         (["show", "caf\udce9", "--index", "nowhere"], "the document: it is not UTF-8"),
         (["show", "a.md", "3", "--index", "nowhere"], "give START and END, as in: oreqa show octopus.md 27 32"),
-        (["show", "a.md", "5", "2", "--index", "nowhere"], "END must be behind START, and 2 is not behind 5, as in: oreqa show"),
+        (["show", "a.md", "5", "2", "--index", "nowhere"], "END must be after START, and 2 is not after 5, as in: oreqa show"),
         (["ask", "What", "is", "it", "--index", "kb"], 'error: put the question in quotes: "What is it"\n'),
         (["ask", "?", "--index", "kb"], "the question is empty"),
         (["search", "What", "is", "--index", "kb"], 'put the question in quotes: "What is"'),

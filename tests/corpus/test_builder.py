@@ -129,9 +129,9 @@ def test_clipping_places() -> None:
     assert clip_places(places, 8, text) == [Place(8, "", 7, 70)]
     assert clip_places([Place(4, "page 2")], 0, text) == [Place(4, "page 2")]
     assert clip_places([], 3, text) == []
-    assert clip_places(places, 6, text, behind=clip_places(places, 3, text)[0]) == clip_places(places, 6, text)
-    assert clip_places(places, 9, text, behind=clip_places(places, 6, text)[0]) == clip_places(places, 9, text)
-    assert clip_places(places, 3, text, behind=clip_places(places, 6, text)[0]) == clip_places(places, 3, text)
+    assert clip_places(places, 6, text, earlier=clip_places(places, 3, text)[0]) == clip_places(places, 6, text)
+    assert clip_places(places, 9, text, earlier=clip_places(places, 6, text)[0]) == clip_places(places, 9, text)
+    assert clip_places(places, 3, text, earlier=clip_places(places, 6, text)[0]) == clip_places(places, 3, text)
 
 
 def test_limits(builder: TextBuilder, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,7 +47,7 @@ def test_rectangles_of_a_range(documents: dict[str, CatalogDocument], drawer: Dr
     nothing = document_boxes(document, drawer, 500, 501)
     assert (nothing.boxes, nothing.pages, nothing.page_count) == ([], [], 2)
     for start, end in ((5, 5), (5, 3), (0, 20_001), (-1, 3)):
-        with pytest.raises(RefusedError, match="end must be behind start"):
+        with pytest.raises(RefusedError, match="end must be after start"):
             document_boxes(document, drawer, start, end)
 
 

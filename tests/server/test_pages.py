@@ -111,7 +111,7 @@ def test_the_width_that_is_left_out_is_the_smallest(reader: httpx.Client) -> Non
         ("pages/1.5", 422, "number"),
         ("pages/99999999999999999999", 422, "number"),
         ("boxes?start=3", 422, "end"),
-        ("boxes?start=3&end=3", 400, "end must be behind start"),
+        ("boxes?start=3&end=3", 400, "end must be after start"),
         ("boxes?start=0&end=20001", 400, "20,000"),
         ("boxes?start=0&end=1&collection=other", 404, "collection"),
     ],

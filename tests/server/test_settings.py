@@ -45,7 +45,7 @@ def test_the_index_of_a_folder_is_named_like_the_folder() -> None:
     ("indexes", "message"),
     [
         (["x/kb", "y/kb"], "two collections are named kb"),
-        (["kb="], "name a folder behind the equals sign"),
+        (["kb="], "name a folder after the equals sign"),
         (["/"], "no name for a collection"),
         (["two words"], "no name for a collection"),
     ],

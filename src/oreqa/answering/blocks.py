@@ -146,9 +146,9 @@ def _is_shown_whole(structure: Structure, parts: int) -> bool:
     return structure.kind == "code" or (structure.kind == "definition" and structure.end - structure.start <= MAX_DEFINITION)
 
 
-def _explains(behind: Structure, code: Structure, section: SectionLines) -> bool:
+def _explains(following: Structure, code: Structure, section: SectionLines) -> bool:
     """Return whether a list of remarks follows the code without a blank line."""
-    follows = (code.kind, behind.kind, behind.parts[0][0]) == ("code", "list", code.end)
+    follows = (code.kind, following.kind, following.parts[0][0]) == ("code", "list", code.end)
     return follows and not section.lines[code.end].begins_paragraph
 
 
@@ -157,8 +157,8 @@ def _pieces(section: SectionLines, chosen: Sequence[int]) -> tuple[Piece, ...]:
     pieces: list[Piece] = []
     first = 0
     for number, place in enumerate(chosen):
-        behind = chosen[number + 1] if number + 1 < len(chosen) else None
-        if behind == place + 1 and section.passages[behind] is section.passages[place]:
+        following = chosen[number + 1] if number + 1 < len(chosen) else None
+        if following == place + 1 and section.passages[following] is section.passages[place]:
             continue
         passage = section.passages[place]
         start, end = _start(section, chosen[first]), _end(section, place)

@@ -54,8 +54,8 @@ def current_first(question: str, answers: Sequence[Answer], origin: Callable[[Pa
     """
     ordered = _written_before_quoted(question, answers)
     for place in range(len(ordered)):
-        for behind in range(place + 1, len(ordered)):
-            better, worse = ordered[place], ordered[behind]
+        for later in range(place + 1, len(ordered)):
+            better, worse = ordered[place], ordered[later]
             if not _are_like(better, worse):
                 continue
             origins = origin(better.passage), origin(worse.passage)
@@ -64,13 +64,13 @@ def current_first(question: str, answers: Sequence[Answer], origin: Callable[[Pa
             is_newer = _is_newer((better.passage, worse.passage), origins)
             if is_newer is None:
                 ordered[place] = replace(better, contradicted_by=worse.passage.document_key)
-                ordered.insert(place + 1, replace(ordered.pop(behind), contradicted_by=better.passage.document_key))
+                ordered.insert(place + 1, replace(ordered.pop(later), contradicted_by=better.passage.document_key))
             elif is_newer:
-                ordered[behind] = replace(worse, newer=better.passage.document_key)
+                ordered[later] = replace(worse, newer=better.passage.document_key)
             else:
                 ordered[place] = replace(better, newer=worse.passage.document_key)
                 if not _asks_for(question, (better.passage, worse.passage), origins):
-                    ordered.insert(place, ordered.pop(behind))
+                    ordered.insert(place, ordered.pop(later))
     return ordered
 
 
@@ -212,11 +212,11 @@ def _versions(text: str) -> list[VersionOrder]:
 
 def _without_versions(text: str) -> str:
     """Return a path or title with placeholders for its versions and dates."""
-    parts, behind = [], 0
+    parts, last_end = [], 0
     for start, end, _ in _version_places(text):
-        parts.append(without_dates(text[behind:start]))
-        behind = end
-    return "\0".join([*parts, without_dates(text[behind:])])
+        parts.append(without_dates(text[last_end:start]))
+        last_end = end
+    return "\0".join([*parts, without_dates(text[last_end:])])
 
 
 def _version_places(text: str) -> list[tuple[int, int, str]]:

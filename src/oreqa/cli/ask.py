@@ -182,12 +182,12 @@ def _mention_best() -> None:
     from oreqa.answering.choices import best_is_here
     from oreqa.paths import cache_folder
 
-    told = cache_folder() / "told-of-best"
-    if not sys.stderr.isatty() or told.exists() or best_is_here():
+    marker = cache_folder() / "told-of-best"
+    if not sys.stderr.isatty() or marker.exists() or best_is_here():
         return
     with suppress(OSError):
-        told.parent.mkdir(parents=True, exist_ok=True)
-        told.touch()
+        marker.parent.mkdir(parents=True, exist_ok=True)
+        marker.touch()
         say(f"a larger model finds more answers: oreqa models get {LARGE_ENCODER}, then ask with --quality best", err=True)
 
 

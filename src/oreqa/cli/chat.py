@@ -139,8 +139,8 @@ class _Conversation:
             self._open(rest.strip() or "1")
         elif command == "/where":
             self.conditions = [*self.conditions, *parse_conditions([rest.strip()])] if rest.strip() else []
-            told = ", ".join(map("=".join, self.conditions))
-            say(f"only documents with {told}" if told else "all documents", err=True)
+            listed = ", ".join(map("=".join, self.conditions))
+            say(f"only documents with {listed}" if listed else "all documents", err=True)
         else:
             raise InputError(f"there is no command {one_line(command, 40)}; /help lists them")
 

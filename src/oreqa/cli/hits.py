@@ -124,12 +124,12 @@ def extract(hit: Hit, limit: int = EXTRACT) -> str:
     begin = max(0, first - spare)
     end = min(len(text), begin + limit)
     begin = max(0, min(begin, end - limit))
-    before, body, behind = text[:begin], text[begin:end], text[end:]
+    before, body, after = text[:begin], text[begin:end], text[end:]
     if before and not before[-1].isspace():
         body = body.partition(" ")[2] or body
-    if behind and not behind[0].isspace():
+    if after and not after[0].isspace():
         body = body.rpartition(" ")[0] or body
-    return one_line(("… " if before else "") + body.strip() + (" …" if behind else ""))
+    return one_line(("… " if before else "") + body.strip() + (" …" if after else ""))
 
 
 def print_question(question: str) -> None:

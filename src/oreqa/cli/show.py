@@ -52,7 +52,7 @@ def show(
     if start is not None and end is None:
         raise InputError("give START and END, as in: oreqa show octopus.md 27 32")
     if start is not None and end is not None and start >= end:
-        raise InputError(f"END must be behind START, and {end} is not behind {start}, as in: oreqa show octopus.md 27 32")
+        raise InputError(f"END must be after START, and {end} is not after {start}, as in: oreqa show octopus.md 27 32")
     stretch = None if start is None or end is None else (start, end)
     passages = read_document(index, need_text(document, "the document"))
     if stretch and passages:

@@ -143,9 +143,9 @@ def _print_totals(questions: Path, report: RegressionReport, changed: dict[str, 
         say(f"no run was kept before; this one is the baseline now: {report.baseline}")
     else:
         words = {"worse": "no longer right", "better": "now right", "new": "new and not right"}
-        told = ", ".join(f"{changed[name]:,} {text}" for name, text in words.items() if changed[name])
+        differences = ", ".join(f"{changed[name]:,} {text}" for name, text in words.items() if changed[name])
         gone = f", {report.dropped:,} no longer asked" if report.dropped else ""
-        say(f"against {report.baseline}: {told or 'nothing changed for better or worse'}{gone}")
+        say(f"against {report.baseline}: {differences or 'nothing changed for better or worse'}{gone}")
         if report.is_saved:
             say("this run is the baseline now")
         elif changed["worse"] + changed["better"] + changed["new"] + report.dropped:

@@ -211,18 +211,18 @@ def _places(place: str | Sequence[Place], skipped: str) -> list[Place]:
 
 
 def clip_places(
-    places: Sequence[Place], start: int, text: str, end: float = math.inf, behind: Place | None = None
+    places: Sequence[Place], start: int, text: str, end: float = math.inf, earlier: Place | None = None
 ) -> list[Place]:
     """Return the places from ``start`` to ``end``, in text order, with the first one moved to ``start``.
 
-    ``text`` is the document's, up to ``start`` at least. ``behind`` is the first place of an earlier clipping not far before
+    ``text`` is the document's, up to ``start`` at least. ``earlier`` is the first place of a clipping not far before
     ``start``, which makes splitting a document linear in its length.
     """
     first = bisect_right(places, start, key=attrgetter("start"))
     last = bisect_left(places, end, key=attrgetter("start"))
     before = places[first - 1] if first else None
-    if before and behind and before.start <= behind.start <= start:
-        before = behind
+    if before and earlier and before.start <= earlier.start <= start:
+        before = earlier
     moved = [place_after(before, text[before.start : start])] if before else []
     return [*moved, *places[first:last]]
 

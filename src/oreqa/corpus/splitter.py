@@ -46,8 +46,8 @@ def split_passages(document: Document, count_tokens: CountTokens, max_tokens: in
                 pieces.extend(_split_long(document.text, paragraph, count_tokens, room, language))
             check_time()
         for start, end in _join(_join_after_colons(document.text, pieces, room), room):
-            behind = passages[-1].places[0] if passages and passages[-1].places else None
-            passages.append(_passage(document, section.heading, start, end, language, behind))
+            earlier = passages[-1].places[0] if passages and passages[-1].places else None
+            passages.append(_passage(document, section.heading, start, end, language, earlier))
             check_time()
     return passages
 
@@ -176,8 +176,8 @@ def _join(pieces: Sequence[tuple[Range, int]], max_tokens: int) -> list[Range]:
     return runs
 
 
-def _passage(document: Document, heading: str, start: int, end: int, language: str, behind: Place | None) -> Passage:
+def _passage(document: Document, heading: str, start: int, end: int, language: str, earlier: Place | None) -> Passage:
     text = document.text[start:end]
     sentences = tuple(Sentence(text[a:b], start + a, start + b) for a, b in split_sentences(text, language))
-    places = tuple(clip_places(document.places, start, document.text, end, behind))
+    places = tuple(clip_places(document.places, start, document.text, end, earlier))
     return Passage(document.key, document.title, heading, text, start, end, sentences, places=places)

@@ -152,8 +152,8 @@ def venn_figure(only_a: int, only_b: int, both: int, total: int) -> str:
 def _outside(inner: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
     """Return the widest part of an interval outside another one."""
     before = (inner[0], min(inner[1], max(inner[0], other[0])))
-    behind = (max(inner[0], min(inner[1], other[1])), inner[1])
-    return max(before, behind, key=lambda part: part[1] - part[0])
+    after = (max(inner[0], min(inner[1], other[1])), inner[1])
+    return max(before, after, key=lambda part: part[1] - part[0])
 
 
 def new_figure(width: float, height: float) -> Any:

@@ -53,8 +53,8 @@ def write_junit(path: Path, name: str, report: RegressionReport) -> None:
         )
         if not question.passes:
             kind = "failure" if question in failures else "skipped"
-            told = ElementTree.SubElement(case, kind, {"type": question.outcome, "message": _plain(_message(question))})
-            told.text = _plain("\n".join(_lines(question)))
+            element = ElementTree.SubElement(case, kind, {"type": question.outcome, "message": _plain(_message(question))})
+            element.text = _plain("\n".join(_lines(question)))
     ElementTree.indent(root)
     write_bytes(path, ElementTree.tostring(root, "utf-8", xml_declaration=True) + b"\n")
 

@@ -139,10 +139,10 @@ def _no_documents(paths: Sequence[Path], unknown: Mapping[str, int]) -> str:
     return f"{_named(paths)}: no documents found{others}, so no index was made; name others, or change --include"
 
 
-def _nothing_read(paths: Sequence[Path], wanted: Sequence[Path], problems: Sequence[str], told: bool) -> str:
+def _nothing_read(paths: Sequence[Path], wanted: Sequence[Path], problems: Sequence[str], are_reported: bool) -> str:
     """Return the message if no file could be read, without problems already reported."""
     others = "they hold no text" if wanted else "they lie in the index's own folder"
-    why = "" if problems and told else f" ({next(iter(problems), others)})"
+    why = "" if problems and are_reported else f" ({next(iter(problems), others)})"
     return f"{_named(paths)}: no documents could be read, so no index was made{why}"
 
 

@@ -40,17 +40,17 @@ def join_index(
     is_whole = [not len(segment.words["passage"].dead) for segment in segments]
     parts = [segment if whole else merge_segments([segment]) for segment, whole in zip(segments, is_whole, strict=True)]
     with closing(open_documents(generation)) as other, transaction(database):
-        behind = {table: _last_id(database, table) for table, ids in MOVED.items() if "id" in ids}
+        offsets = {table: _last_id(database, table) for table, ids in MOVED.items() if "id" in ids}
         for table, ids in MOVED.items():
-            _copy_rows(other, database, table, {column: behind[of] for column, of in ids.items()})
-        for table, number in behind.items():  # no id is assigned twice
+            _copy_rows(other, database, table, {column: offsets[of] for column, of in ids.items()})
+        for table, number in offsets.items():  # no id is assigned twice
             last = number + _last_id(other, table)
             database.execute("UPDATE main.sqlite_sequence SET seq = ? WHERE name = ?", (last, table))
         _copy_sources(other, database)
         numbers = _number_words(other, database, parts)
     manifest, checksums, written = read_manifest(generation), {}, []
     for segment, part, whole in zip(segments, parts, is_whole, strict=True):
-        moved = _moved(part, behind, numbers)
+        moved = _moved(part, offsets, numbers)
         shared = write_segment(moved, draft, generation / segment.name if whole else None)
         checksums.update({name: manifest[theirs] for name, theirs in shared.items()})
         written.append(moved)
@@ -66,9 +66,9 @@ def _last_id(database: sqlite3.Connection, table: str) -> int:
     return max(int(number or 0) for (number,) in rows)
 
 
-def _copy_rows(other: sqlite3.Connection, database: sqlite3.Connection, table: str, behind: Mapping[str, int]) -> None:
+def _copy_rows(other: sqlite3.Connection, database: sqlite3.Connection, table: str, offsets: Mapping[str, int]) -> None:
     columns = [name for _, name, *_ in database.execute(f"PRAGMA main.table_info({table})")]
-    values = ", ".join(f"{name} + {behind[name]}" if name in behind else name for name in columns)
+    values = ", ".join(f"{name} + {offsets[name]}" if name in offsets else name for name in columns)
     owner = next((name for name in ("passage", "document") if name in columns), "")
     counting = f" WHERE {owner} IN (SELECT id FROM {owner}s)" if owner else ""
     marks = ", ".join("?" * len(columns))
@@ -93,8 +93,8 @@ def _number_words(other: sqlite3.Connection, database: sqlite3.Connection, segme
     return np.array([number for number, _ in rows], np.int32), Terms(database).number([term for _, term in rows])
 
 
-def _moved(segment: Segment, behind: Mapping[str, int], numbers: tuple[Ints, Ints]) -> Segment:
+def _moved(segment: Segment, offsets: Mapping[str, int], numbers: tuple[Ints, Ints]) -> Segment:
     """Return a segment with new ids and new word numbers."""
     words: dict[Unit, Postings] = {unit: renumbered(segment.words[unit].postings, *numbers) for unit in UNITS}
-    passages, sentences = segment.passage_ids + behind["passages"], segment.sentence_ids + behind["sentences"]
+    passages, sentences = segment.passage_ids + offsets["passages"], segment.sentence_ids + offsets["sentences"]
     return segment_of(passages, sentences, segment.sentence_rows, segment.vectors, words)

@@ -241,7 +241,7 @@ def _is_there(database: sqlite3.Connection, part: _Part, places: Sequence[tuple[
     end = places[1][0] if len(places) > 1 else _last_document(database)
     if has_existing and len(both) == len(keys) and all(number <= end and is_same for number, _, is_same in both):
         return True
-    holders = [next(folder for behind, folder in reversed(places) if number > behind) for number, _, _ in both]
+    holders = [next(folder for last, folder in reversed(places) if number > last) for number, _, _ in both]
     if both:
         keys = [key for (_, key, _), holder in zip(both, holders, strict=True) if holder == holders[0]]
         raise _overlap(part.folder, holders[0], keys, has_existing)

@@ -180,10 +180,10 @@ class Snapshot:
         rows = self.select("SELECT id FROM passages WHERE id > ? ORDER BY id LIMIT ?", (passage_id, count))
         return [number for (number,) in rows]
 
-    def section(self, passage_id: int, before: int, behind: int) -> dict[int, Passage]:
-        """Return a passage and up to ``before`` and ``behind`` adjacent ones of its section, by id and in order."""
+    def section(self, passage_id: int, before: int, after: int) -> dict[int, Passage]:
+        """Return a passage and up to ``before`` and ``after`` adjacent ones of its section, by id and in order."""
         rows = self.select("SELECT id FROM passages WHERE id < ? ORDER BY id DESC LIMIT ?", (passage_id, before))
-        ids = [*(number for (number,) in reversed(rows)), *self.ids_after(passage_id - 1, behind + 1)]
+        ids = [*(number for (number,) in reversed(rows)), *self.ids_after(passage_id - 1, after + 1)]
         stored, place = self.passages(ids), ids.index(passage_id)
         wanted = stored[passage_id][0]
 

@@ -28,7 +28,7 @@ def document_boxes(document: CatalogDocument, drawer: Drawer, start: int, end: i
     """
     revision = _drawable(document)
     if not 0 <= start < end or end - start > MOST_BOXED:
-        raise RefusedError(400, f"end must be behind start, by at most {MOST_BOXED:,} characters")
+        raise RefusedError(400, f"end must be after start, by at most {MOST_BOXED:,} characters")
     with document.snapshot.reading():
         layout = stored_layout(document.snapshot.select, document.number)
         overlapping = "start < ? AND start + length(text) > ?"

@@ -48,7 +48,7 @@ def collection_folders(indexes: Sequence[str]) -> dict[str, Path]:
         if not sign or not _COLLECTION.fullmatch(name) or Path(text).is_dir():
             name, folder = _name_of(Path(os.path.abspath(text))), text  # noqa: PTH100  (a link keeps its name)
         if not folder:
-            raise InputError(f"--index {text}: name a folder behind the equals sign, as in {name}=kb")
+            raise InputError(f"--index {text}: name a folder after the equals sign, as in {name}=kb")
         way = f"--index {shlex.quote(f'NAME={folder}')}"
         if not _COLLECTION.fullmatch(name):
             raise InputError(f"--index {text}: {name!r} is no name for a collection; choose one: {way}")

@@ -52,11 +52,11 @@ def first_date(text: str) -> Date:
 
 def without_dates(text: str) -> str:
     """Return a text with a placeholder for each date."""
-    parts, behind = [], 0
+    parts, last_end = [], 0
     for start, end, _ in _dates(text):
-        parts.append(text[behind:start])
-        behind = end
-    return "\0".join([*parts, text[behind:]])
+        parts.append(text[last_end:start])
+        last_end = end
+    return "\0".join([*parts, text[last_end:]])
 
 
 def _dates(text: str) -> list[tuple[int, int, Date]]:

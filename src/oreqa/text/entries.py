@@ -169,11 +169,11 @@ def _of_lines(text: str) -> Iterator[ReferenceEntry]:
     """Yield the entries of a list of terms inside a text: a line with a name, above its description."""
     starts: list[_Start] = []
     lines = list(_LINE.finditer(text))
-    for match, behind in pairwise([*lines, None]):
-        if match is None or behind is None or behind.start() > match.end() + 1:
+    for match, following in pairwise([*lines, None]):
+        if match is None or following is None or following.start() > match.end() + 1:
             continue
         line = _unquoted(match["line"])
-        if not (of_line := _names(line, behind["line"], phrases=True) if _is_alone(line) else None):
+        if not (of_line := _names(line, following["line"], phrases=True) if _is_alone(line) else None):
             continue
         if starts and starts[-1][-1] + 1 == match.start():
             names, parts, start, _ = starts.pop()
@@ -205,9 +205,9 @@ def _of_rows(text: str) -> Iterator[ReferenceEntry]:
 
 def _closed(starts: Sequence[_Start], end: int, is_row: bool = False) -> Iterator[ReferenceEntry]:
     """Yield the entries, each ending where the next one begins."""
-    for (names, parts, start, said), behind in zip(starts, [*(row[2] for row in starts), end][1:], strict=True):
-        if start < behind:
-            yield ReferenceEntry(frozenset(names), frozenset(parts), start, behind, min(said, behind), is_row)
+    for (names, parts, start, said), following in zip(starts, [*(row[2] for row in starts), end][1:], strict=True):
+        if start < following:
+            yield ReferenceEntry(frozenset(names), frozenset(parts), start, following, min(said, following), is_row)
 
 
 def _joined(heading: str) -> tuple[set[str], set[str]] | None:
@@ -261,7 +261,7 @@ def _option_names(line: str) -> tuple[set[str], set[str]] | None:
     """Return the options named in a line with placeholders for their values; None for a command with its options."""
     line = _MAYBE.sub(r"--\1\2 --\2", line)
     options = list(_OPTION.finditer(line))
-    between = [line[before.end() : behind.start()] for before, behind in pairwise(options)]
+    between = [line[before.end() : following.start()] for before, following in pairwise(options)]
     if _NO_NAMES.search(line) or any(" " * 3 in words or not _BETWEEN.fullmatch(words.strip()) for words in between):
         return None
     return {name for option in options for name in all_names(re.sub(_VALUE, "", option.group()))}, set()

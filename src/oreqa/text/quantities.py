@@ -69,9 +69,9 @@ def _decimal_mark(numbers: Sequence[str]) -> str | None:
 
     Without other evidence, a comma before three digits separates thousands, as in English.
     """
-    told = {mark for number in numbers if (mark := _told_mark(number))}
-    if told:
-        return told.pop() if len(told) == 1 else None
+    marks = {mark for number in numbers if (mark := _told_mark(number))}
+    if marks:
+        return marks.pop() if len(marks) == 1 else None
     untold = [match[0] for number in numbers if (match := _MARK.search(number))]
     is_clear = set(untold) <= {","} or (set(untold) == {"."} and len(untold) == len(numbers))
     return "." if is_clear else None

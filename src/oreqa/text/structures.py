@@ -187,18 +187,20 @@ def _code(lines: Sequence[TextLine], first: int, free: int) -> Structure:
 
 def _is_term(lines: Sequence[TextLine], place: int) -> bool:
     """Return whether a paragraph begins with short lines that are not sentences, and continues with sentences."""
-    behind = place + _terms(lines, place)
-    return lines[place].begins_paragraph and place < behind < _paragraph_end(lines, place) and lines[behind].is_sentence
+    terms_end = place + _terms(lines, place)
+    return (
+        lines[place].begins_paragraph and place < terms_end < _paragraph_end(lines, place) and lines[terms_end].is_sentence
+    )
 
 
 def _terms(lines: Sequence[TextLine], place: int) -> int:
     """Return how many lines of a paragraph are terms."""
     number = 0
-    for line, behind in zip(lines[place:], lines[place + 1 :], strict=False):
-        if len(line.text) > MAX_TERM or line.text.endswith((".", "!", ":", ";", ",")) or not behind.begins_line:
+    for line, following in zip(lines[place:], lines[place + 1 :], strict=False):
+        if len(line.text) > MAX_TERM or line.text.endswith((".", "!", ":", ";", ",")) or not following.begins_line:
             break
         number += 1
-        if behind.begins_paragraph:
+        if following.begins_paragraph:
             break
     return number
 

@@ -49,7 +49,7 @@ def with_settings(folder: Path, **settings: Any) -> Path:
 
 
 def with_modules(folder: Path, *modules: tuple[str, dict[str, Any]]) -> Path:
-    """The folder with these modules behind its Transformer."""
+    """The folder with these modules after its Transformer."""
     rows = [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}]
     for number, (kind, settings) in enumerate(modules, 1):
         path = folder / f"{number}_{kind}"
@@ -293,7 +293,7 @@ def test_settings_that_are_not_supported_are_refused_in_one_line(tiny: Path, tmp
 @pytest.mark.parametrize(
     ("modules", "reason"),
     [
-        ([("Dense", {}), ("Pooling", {})], "Pooling is supported only behind the first module"),
+        ([("Dense", {}), ("Pooling", {})], "Pooling is supported only after the first module"),
         ([("Pooling", {}), ("CNN", {})], "the module sentence_transformers.models.CNN is not supported"),
         ([("Pooling", {}), ("Dense", {"use_residual": True})], "use_residual is not supported"),
         ([("Pooling", {}), ("Dense", {"module_input_name": "token_embeddings"})], "module_input_name 'token_embeddings'"),

@@ -76,12 +76,12 @@ class SourcePlaces:
             at = self._offset(text[begin:stop])
             if at is None:
                 continue
-            behind = at + stop - begin
+            word_end = at + stop - begin
             if at - self._cursor > _CLOSE and after:
                 following = text[slice(*after)]
-                if self._source.find(following, behind, behind + _CLOSE + len(following)) < 0:
+                if self._source.find(following, word_end, word_end + _CLOSE + len(following)) < 0:
                     continue
-            self._cursor = behind
+            self._cursor = word_end
             self._add(places, text, begin, at)
 
     def _go_near(self, text: str) -> None:

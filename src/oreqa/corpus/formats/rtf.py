@@ -72,7 +72,7 @@ def _with_strikes(source: str) -> str:
     """Mark where struck-out text begins and ends in the source; it also ends with its group."""
     if "\\strike" not in source:
         return source
-    pieces, behind, is_struck, outer = list[str](), 0, False, list[bool]()
+    pieces, last_end, is_struck, outer = list[str](), 0, False, list[bool]()
     for token in _STRIKES.finditer(source):
         before = is_struck
         if token[3] == "{":
@@ -83,9 +83,9 @@ def _with_strikes(source: str) -> str:
             is_struck = token[1] != "plain" and token[2] != "0"
         if is_struck != before:
             place = token.end() if is_struck else token.start()
-            pieces += [source[behind:place], _STRUCK if is_struck else _SOUND]
-            behind = place
-    return "".join([*pieces, source[behind:]])
+            pieces += [source[last_end:place], _STRUCK if is_struck else _SOUND]
+            last_end = place
+    return "".join([*pieces, source[last_end:]])
 
 
 def _add_table(builder: TextBuilder, rows: list[list[str]]) -> None:

@@ -50,14 +50,14 @@ def read_source_code(data: bytes, path: Path) -> Document:
     builder = TextBuilder(path)
     builder.start_page("", count_words(source))
     places = SourcePlaces(source)
-    block, spots, last, behind = "", list[Place](), -1, 0
+    block, spots, last, last_end = "", list[Place](), -1, 0
     for piece in _pieces(source, path.name):
         text = source[piece.start : piece.end]
         shown = _without_marks(text) if piece.is_comment else text.strip()
         if not re.search(r"\w", shown) or source.startswith("#!", piece.start):
             continue
-        builder.leave_out("code", source[behind : piece.start])
-        behind = piece.end
+        builder.leave_out("code", source[last_end : piece.start])
+        last_end = piece.end
         line = places.line(piece.start)
         if block and line - last > 1:  # other text is in between
             builder.add_block(block, spots)
@@ -68,7 +68,7 @@ def read_source_code(data: bytes, path: Path) -> Document:
         block += shown
         last = places.line(piece.end - 1)
     builder.add_block(block, spots)
-    builder.leave_out("code", source[behind:])
+    builder.leave_out("code", source[last_end:])
     return builder.document(path.name)
 
 
@@ -92,11 +92,11 @@ def _pieces(source: str, name: str) -> Iterator[_Piece]:
         end = source.find("\n", begin)
         end = len(source) if end < 0 else end
         pieces.append(_Piece(begin, end, False))
-    behind = 0
+    last_end = 0
     for piece in sorted(pieces, key=lambda piece: (piece.start, -piece.end)):
-        if piece.start >= behind and piece.end > piece.start:
+        if piece.start >= last_end and piece.end > piece.start:
             yield piece
-            behind = piece.end
+            last_end = piece.end
 
 
 def _tokens(source: str, name: str) -> Iterator[tuple[int, str, str]]:

@@ -260,7 +260,7 @@ def _later_modules(path: Path, modules: Sequence[_Module], config: Mapping[str, 
     for place, module in enumerate(modules):
         kind, folder = _class_name(module), module[1]
         if kind in ("Pooling", "AttentionPooling") and place:
-            raise ModelError(f"{path}: the module {module[0]} is supported only behind the first module")
+            raise ModelError(f"{path}: the module {module[0]} is supported only after the first module")
         if kind == "Pooling":
             fields["pooling"], fields["pool_prompt"] = read_pooling(folder)
         elif kind == "AttentionPooling":
@@ -271,7 +271,7 @@ def _later_modules(path: Path, modules: Sequence[_Module], config: Mapping[str, 
         elif kind == "Normalize":
             fields["normalise"] = True
         elif kind != "Dropout":
-            raise ModelError(f"{path}: the module {module[0]} is not supported; supported behind the first: {_LATER}")
+            raise ModelError(f"{path}: the module {module[0]} is not supported; supported after the first: {_LATER}")
     return fields
 
 
