@@ -121,7 +121,7 @@ def test_the_shipped_models_were_fitted_together() -> None:
     assert all(fitted.calibration is not None for fitted in (encoder, reader, classifier))
     assert reader.combination.keys() == {"selection", "retrieval", "aggregate"}
     assert classifier.combination.keys() == {"reranking", "rerank_spans"}
-    assert classifier.rerank_weight == 0.3
+    assert classifier.rerank_weight == 0.03
 
 
 def test_where_benchmarks_write_what_they_fit(tiny_reader: Path) -> None:
