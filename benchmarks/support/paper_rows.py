@@ -172,7 +172,7 @@ ROWS: dict[str, list[Row]] = {
             ((_SPANS, "squad", "reader", "em"), (_SPANS, "squad", "M = 6, marked: alone, K = 5", "em")),
             _LEARNED,
             (_SPANS, "seeds"),
-            "does not hold",
+            "loses at this size",
         ),
         Row(
             "2",
@@ -181,7 +181,7 @@ ROWS: dict[str, list[Row]] = {
             ((_SPANS, "nq", "reader", "em"), (_SPANS, "nq", "M = 6, marked: alone, K = 5", "em")),
             _LEARNED,
             (_SPANS, "seeds"),
-            "does not hold",
+            "loses at this size",
         ),
         Row(
             "2",
@@ -199,7 +199,7 @@ ROWS: dict[str, list[Row]] = {
             tuple((_SPANS, "squad", f"M = 6, marked: alone, K = {k}", "em") for k in (3, 5, 10)),
             _LEARNED,
             (_SPANS, "seeds"),
-            "does not hold",
+            "loses at this size",
         ),
         Row(
             "6",
