@@ -9,13 +9,14 @@ from typer.testing import CliRunner, Result
 from oreqa import Answerer
 from oreqa.answering.choices import best_is_here, chosen_reader, chosen_reranking
 from oreqa.cli import app
-from oreqa.defaults import QUALITY_READERS, Quality
+from oreqa.defaults import DEFAULT_READER, QUALITY_READERS, Quality
 from oreqa.errors import InputError, ModelError
 from oreqa.index.generations import newest_generation
 from oreqa.index.ingest import index_files
 from oreqa.index.search import Index
 from oreqa.index.soundness import check_index
 from oreqa.index.store import Settings
+from oreqa.models.names import find_model
 from oreqa.models.stored import model_store
 
 
@@ -70,9 +71,13 @@ def test_best_without_its_model_says_how_to_get_it(kb: Path) -> None:
 def test_best_reads_with_its_own_reader(kb: Path, tiny: Path, tiny_reader: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put_large_encoder(tiny)
     monkeypatch.setitem(QUALITY_READERS, "best", str(tiny_reader))  # type: ignore[arg-type]
-    with Answerer.load(kb, quality="best") as answerer:
+    monkeypatch.setattr("oreqa.answering.choices.BEST_READER", str(tiny_reader))
+    with Answerer.load(kb, quality="best") as answerer, Answerer.load(kb, quality="fast") as fast:
         assert answerer.reader is not None
+        assert answerer.passage_reranker is not None
         assert answerer.reader.folder.path == tiny_reader
+        assert answerer.passage_reranker.folder.path == find_model(DEFAULT_READER)
+        assert fast.passage_reranker is None
     monkeypatch.setenv("OREQA_QUALITY", "best")
     with Answerer.load(kb) as answerer, Answerer.load(kb, reader=None) as without:
         assert answerer.reader is not None

@@ -79,8 +79,8 @@ def test_the_best_hits_by_the_reader_are_read(tiny_reader: Path) -> None:
     (ranked,) = reader_ranked(reader, texts[:1], [hits[:RERANKED_PASSAGES]])
     assert chosen == [ranked[:5], hits[:4]]  # few hits are all read, in the order of the search
     assert hits_to_read(texts, [hits, hits[:4]], 5) == [hits[:5], hits[:4]]
-    (many,) = hits_to_read(texts[:1], [hits], RERANKED_PASSAGES + 3, reader)
-    assert many == [*ranked, *hits[RERANKED_PASSAGES : RERANKED_PASSAGES + 3]]
+    (every,) = hits_to_read(texts[:1], [hits], RERANKED_PASSAGES, reader)
+    assert every == hits[:RERANKED_PASSAGES]  # all of them are read
 
 
 def test_entries_on_what_is_named_stay_first(tiny_reader: Path) -> None:
@@ -92,7 +92,10 @@ def test_entries_on_what_is_named_stay_first(tiny_reader: Path) -> None:
         assert len(chosen) == depth
 
 
-def test_the_reply_and_its_explanation_name_what_was_read(tiny: Path, tiny_reader: Path, tmp_path: Path) -> None:
+def test_the_reply_and_its_explanation_name_what_was_read(
+    tiny: Path, tiny_reader: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("oreqa.answering.reranking.READER_WEIGHT", 100.0)  # the reader decides
     for number in range(12):
         (tmp_path / f"{number}.txt").write_text(f"{ANIMALS[number % 6]}. The fox {number} eats a bone, too.")
     index_files(tmp_path / "kb", sorted(tmp_path.glob("*.txt")), Settings(str(tiny)))
@@ -104,5 +107,10 @@ def test_the_reply_and_its_explanation_name_what_was_read(tiny: Path, tiny_reade
         assert list(reply.hits) == reader_ranked(reader, ["Who eats a bone?"], [hits])[0][:3]
         read = [hit.hit.passage_id for hit in explanation.hits if hit.was_read]
         assert sorted(read) == sorted(hit.passage_id for hit in reply.hits)
+        ranks = [hit.rank for hit in explanation.hits if hit.was_read]
+        lost = next(hit for hit in explanation.hits if hit.rank < max(ranks) and not hit.was_read)
+        number = next(word for word in lost.hit.passage.text.split() if word.isdigit())
+        traced = answerer.explain("Who eats a bone?", f"The fox {number} eats")
+        assert (traced.stage, "but the smaller reader ranked 3 others before it" in traced.reason) == ("reader", True)
         keys = {hit.passage.document_key for hit in reply.hits}
         assert {answer.passage.document_key for answer in reply.answers} <= keys

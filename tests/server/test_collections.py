@@ -76,6 +76,7 @@ def test_each_index_is_read_with_its_own_quality(
     monkeypatch.delenv("OREQA_QUALITY", raising=False)
     monkeypatch.setitem(QUALITY_READERS, "best", str(tiny_reader))  # type: ignore[arg-type]
     monkeypatch.setattr("oreqa.answering.choices.best_is_here", lambda: True)
+    monkeypatch.setattr("oreqa.answering.choices.BEST_READER", str(tiny_reader))
     folders = {name: tmp_path / name for name in "abc"}
     for name, quality in (("a", "fast"), ("b", "best"), ("c", "best")):
         index_documents(folders[name], "Bees dance.", settings=Settings(str(tiny), quality=quality))  # type: ignore[arg-type]
@@ -83,6 +84,8 @@ def test_each_index_is_read_with_its_own_quality(
     a, b, c = (each.answerer.reader for each in opened.values())
     assert a is not b is c is not None
     assert b.folder.path == tiny_reader
+    small = [each.answerer.passage_reranker for each in opened.values()]
+    assert small == [None, a, a]  # what best reads is chosen by the reader of fast, loaded once
     close_collections(opened)
     opened = open_collections(folders, quality="fast")
     assert len({id(each.answerer.reader) for each in opened.values()}) == 1

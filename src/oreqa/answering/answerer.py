@@ -77,7 +77,7 @@ class Answerer(OfOneProcess):
             return
         if not isinstance(index, Index):
             raise InputError(f"Answerer takes an opened Index or its folder, not {kind_of(index)}")
-        choices.check_stages(reader, span_reranker, combination, passages or passage_reranker)
+        choices.check_stages(reader, span_reranker, combination, passages, passage_reranker)
         self.index = index
         chosen, self.rerank_hits = choices.chosen_reranking(hit_reranker, rerank_hits)
         self.hit_reranker = CrossEncoder(chosen, kind=CLASSIFIER) if isinstance(chosen, str) else chosen

@@ -78,8 +78,16 @@ def checked_threshold(threshold: float | None, calibration: Calibration | None) 
     return threshold
 
 
-def check_stages(reader: object, span_reranker: object, combination: object = None, passages: object = None) -> None:
+def check_stages(
+    reader: object,
+    span_reranker: object,
+    combination: object = None,
+    passages: object = None,
+    passage_reranker: object = None,
+) -> None:
     """Raise InputError for arguments that need a reader if there is none."""
+    if reader is None and passage_reranker is not None:
+        raise InputError("a re-ranker of passages needs a reader that reads the first of them")
     if reader is None and span_reranker is not None:
         raise InputError("a re-ranker needs a reader whose spans it reconsiders")
     if reader is None and (combination is not None or passages is not None):

@@ -226,6 +226,9 @@ def _decided_about(
         first = holding[0]
         if first.lacks_names:
             return "names", f"Passage {first.rank} holds “{expected}”, but not all that the question names."
+        if any(hit.was_read and hit.rank > first.rank for hit in hits):
+            where = f"“{expected}” stands in passage {first.rank} of the search"
+            return "reader", f"{where}, but the smaller reader ranked {len(read)} others before it, which were read."
         return "search", f"“{expected}” first stands in passage {first.rank} of the search; {len(read)} were read."
     if not right:
         place = next(hit.rank for hit in holding if hit.was_read)

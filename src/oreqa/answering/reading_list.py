@@ -37,17 +37,16 @@ def hits_to_read(
 ) -> list[list[Hit]]:
     """Return the first ``depth`` hits of each question's ``holding_names``.
 
-    With a ``reranker``, those that follow the entries are the first of the best ``RERANKED_PASSAGES`` in its order
-    (``reader_ranked``).
+    A ``reranker`` first orders the ``RERANKED_PASSAGES`` that follow the entries (``reader_ranked``), unless all are read.
     """
     holding = [_entries_and_others(*of_question) for of_question in zip(questions, hits, strict=True)]
     if reranker is not None:
-        chosen = [len(entries) < depth < len(entries) + len(others) for entries, others in holding]
+        chosen = [0 < depth - len(entries) < min(len(others), RERANKED_PASSAGES) for entries, others in holding]
         places = list(compress(range(len(questions)), chosen))
         candidates = [holding[place][1][:RERANKED_PASSAGES] for place in places]
         ranked = reader_ranked(reranker, [questions[place] for place in places], candidates)
         for place, best in zip(places, ranked, strict=True):
-            holding[place] = holding[place][0], best + holding[place][1][RERANKED_PASSAGES:]
+            holding[place] = holding[place][0], best
     return [[*entries, *others][:depth] for entries, others in holding]
 
 

@@ -139,7 +139,7 @@ def ask_questions(
             for reply in answerer.reply(texts[begin:end])
         ]
 
-    models = (answerer.reader, answerer.span_reranker, answerer.hit_reranker)
+    models = (answerer.reader, answerer.span_reranker, answerer.passage_reranker, answerer.hit_reranker)
     fingerprints = [model.fingerprint if model else None for model in models]
     index = answerer.index
     calibration = asdict(answerer.calibration) if answerer.calibration else None

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from oreqa.answering.answerer import PASSAGES_TOP_K, Answerer
-from oreqa.answering.choices import chosen_reranking
+from oreqa.answering.choices import chosen_reranking, passage_reranker_of
 from oreqa.answering.combining import Combination
 from oreqa.answering.reading import combination_of
 from oreqa.answering.reranking import load_hit_reranker
@@ -118,7 +118,7 @@ def evaluate_openqa(
     if answerer is not None and refuses:
         stages = f"asked, {stages}"
         check_documents(drawn, (passage.document_key for passage in answerer.index.passages()), data)
-        of_run["threshold"] = answerer.calibration.threshold if answerer.calibration else None
+        of_run |= _as_asked(answerer, reader, device)
         scored = ask_questions(run, answerer, drawn, of_run, progress)
     else:
         texts = [question.text for question in drawn]
@@ -136,6 +136,14 @@ def evaluate_openqa(
         metrics=scored.metrics,
         figure=scored.figure,
     )
+
+
+def _as_asked(answerer: Answerer, reader: str | Path, device: str) -> dict[str, Any]:
+    """Let an answerer re-rank passages as ``oreqa ask`` does for the ``reader``, and return the run's settings of asking."""
+    small = passage_reranker_of(reader)
+    answerer.passage_reranker = Reader(small, device=device) if small else None
+    threshold = answerer.calibration.threshold if answerer.calibration else None
+    return {"passage_reranker": small or "none", "threshold": threshold}
 
 
 def _threshold(null: float | None, gold_passages: bool) -> float | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from oreqa.answer import Answer
 from oreqa.answering.answerer import Answerer
-from oreqa.answering.choices import checked_threshold, chosen_reader
+from oreqa.answering.choices import checked_threshold, chosen_reader, passage_reranker_of
 from oreqa.answering.guarantee import Guarantee
 from oreqa.answering.reply import Reply
 from oreqa.arguments import Conditions
@@ -81,7 +81,12 @@ def open_collections(
         raise InputError("--at-least finds the threshold: leave --threshold out")
     collections: dict[str, ServedCollection] = {}
     first: Answerer | None = None
-    readers: dict[str | Path | None, Reader | None] = {}
+    readers: dict[str | Path | None, Reader | None] = {None: None}
+
+    def loaded(name: str | Path | None) -> Reader | None:
+        if name not in readers:
+            readers[name] = Reader(str(name), device=device)
+        return readers[name]
 
     def reader_of(index: Index) -> str | Path | None:
         return chosen_reader(reader, quality, index.snapshot().settings.quality)
@@ -90,12 +95,13 @@ def open_collections(
         for name, folder in folders.items():
             if first is None:
                 answerer = first = Answerer.load(folder, device, quality=quality, reader=reader, span_reranker=span_reranker)
-                readers[reader_of(first.index)] = first.reader
+                used = reader_of(first.index)
+                readers |= {used: first.reader, passage_reranker_of(used): first.passage_reranker}
             else:
                 index = Index(folder, device, like=first.index)
-                if (used := reader_of(index)) not in readers:
-                    readers[used] = Reader(str(used), device=device)
-                answerer = Answerer(index, readers[used], first.span_reranker, marks=True)
+                used, small = reader_of(index), passage_reranker_of(reader_of(index))
+                models = loaded(used), first.span_reranker
+                answerer = Answerer(index, *models, passage_reranker=loaded(small), marks=True)
                 _ = index.encoder
             promise = None if at_least is None else answerer.guarantee(at_least)
             lowest = threshold if promise is None else promise.threshold
