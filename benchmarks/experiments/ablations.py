@@ -198,7 +198,8 @@ def main() -> None:
             record = train([*options.set, *VARIANTS[variant], f"seed={seed}"], learned, folder)
             sizes["with right and wrong spans"][variant], sizes["steps"][variant] = record["questions"], record["steps"]
             for name, of_set in asked.items():
-                rows = rerank(of_set, folder, max(depths), folder / f"scores-{name}-{max(depths)}.json")
+                most = max(*depths, SPANS)  # what is shown has SPANS
+                rows = rerank(of_set, folder, most, folder / f"scores-{name}-{most}.json")
                 for order, weights in orders(depths).items():
                     runs.setdefault((name, order), []).append(right(rows, weights, True))
                 if variant == BASE and not seed:

@@ -4,8 +4,9 @@ Run:  python benchmarks/experiments/augmentation.py squad --data ../shared/data 
 
 In each domain, dual encoders are trained on gold pairs alone and on what the classifier found in addition, all on the
 same questions and from the same model. With --width that is one new layer of that width over the principal components of
-MiniLM's token embeddings, and BM25 finds the candidates. What --work already contains is reused. SQuAD dev, NQ's held-out
-articles and the test parts of MedQuAD and SelQA are only used to measure. The classifier has never seen MedQuAD.
+MiniLM's token embeddings, and BM25 finds the candidates. What --work already contains is reused: the pairs of the same
+classifier, and the models that learned from them with the same --set. SQuAD dev, NQ's held-out articles and the test parts
+of MedQuAD and SelQA are only used to measure. The classifier has never seen MedQuAD.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from oreqa.evaluation.runs import Run, load_run
 from oreqa.files import read_json, read_jsonl, write_jsonl
 
 sys.path.append(str(Path(__file__).parents[1]))
-from common import report
+from common import kept_folder, report
 from support.small_retrievers import narrow_backbone
 
 RECIPE = Path(__file__).parents[2] / "recipes" / "small" / "retriever.toml"
@@ -151,9 +152,10 @@ def count_pairs(rows: list[dict[str, Any]]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def train_encoder(variant: str, seed: int, work: Path, of_all: list[str]) -> Path:
+def train_encoder(variant: str, seed: int, work: Path, learned: Path, of_all: list[str]) -> Path:
+    """Train on the pairs in ``work``, unless ``learned`` has the model, which is of the settings ``of_all``."""
     files, settings = VARIANTS[variant]
-    folder = work / "models" / f"{variant}-{seed}".replace(" ", "").replace(",", "-")
+    folder = learned / "models" / f"{variant}-{seed}".replace(" ", "").replace(",", "-")
     if not (folder / "run.json").is_file():
         data = [str((work / f"{file}.jsonl").absolute()) for file in files]
         chosen = [f"data={json.dumps(data)}", f"seed={seed}", "negatives=0", *settings, *of_all]
@@ -191,7 +193,7 @@ def main() -> None:
     parser.add_argument("domain", choices=["squad", "nq", "medquad"])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--work", type=Path, default=Path("runs/augmentation"))
-    parser.add_argument("--classifier", default=CLASSIFIER, help="take another --work for another one")
+    parser.add_argument("--classifier", default=CLASSIFIER, help="the model that scores candidates")
     parser.add_argument("--draw", type=int, default=4000, help="questions to learn from")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--width", type=int, help="begin with a new layer so wide instead of MiniLM")
@@ -204,12 +206,15 @@ def main() -> None:
     )
     options = parser.parse_args()
     wide = f"-{options.width}-wide" if options.width else ""
-    work = options.work / f"{options.domain}-{options.draw}{wide}"
+    work = kept_folder(options.work / f"{options.domain}-{options.draw}{wide}", BASE_ENCODER, options.classifier)
+    learned = kept_folder(work, settings=options.set)
     train, tests = domain(options.domain, options.data, work)
     base = narrow_backbone(BASE_ENCODER, options.width, work / "backbone") if options.width else BASE_ENCODER
     rows = mine(train, work, options.draw, options.classifier, base, "sparse" if options.width else "hybrid")
     settings = [f"backbone={base}", *options.set]
-    trained = {v: [train_encoder(v, seed, work, settings) for seed in range(options.seeds)] for v in options.variants}
+    trained = {
+        v: [train_encoder(v, seed, work, learned, settings) for seed in range(options.seeds)] for v in options.variants
+    }
     for test in (test for test in tests if test.name in (options.tests or [test.name])):
         runs = {label: [evaluate(test, work, mode, mode, "untrained", "--model", base)] for label, mode in
                 (("BM25", "sparse"), ("dense, untrained", "dense"), ("hybrid, untrained", "hybrid"))}  # fmt: skip
@@ -219,7 +224,7 @@ def main() -> None:
         for mode in options.modes:
             for variant, folders in trained.items():
                 runs[f"{mode}, {variant}"] = [
-                    evaluate(test, work, f"{folder.name}-{mode}", mode, folder.name, "--model", folder)
+                    evaluate(test, learned, f"{folder.name}-{mode}", mode, folder.name, "--model", folder)
                                               for folder in folders]  # fmt: skip
         rivals = ("dense, untrained", "hybrid, untrained", *(f"{mode}, {variant}" for mode in options.modes
                                                              for variant in (GOLD, UNWEIGHTED)))  # fmt: skip
