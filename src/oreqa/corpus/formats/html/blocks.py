@@ -29,8 +29,7 @@ class Blocks:
         self._base, self._first_heading, self._keep, self._open, self._notes = base, heading, keep, open_elements, notes
         self._parts: list[Callable[[TextBuilder], None]] = []
         self._lines = Lines()
-        self._place = base
-        self._block_place = base
+        self._place = self._block_place = base
         self._has_book_link = False  # whether the block has a link to the next page or similar
         self._heading: tuple[int, int, str] | None = None  # level, depth of its element, place of its anchor
         self._code = 0  # open code elements
@@ -218,7 +217,8 @@ class Blocks:
         if not text.strip():
             return
         table = self._tables[-1] if self._tables else None
-        if rules.is_colophon(text) or (has_book_link and "navigation" not in self._keep and rules.is_book_line(text)):
+        is_line = has_book_link and "navigation" not in self._keep and rules.is_book_line(text)
+        if is_line or (not table and not self._lists and rules.is_colophon(text)):
             self.leave_out("navigation", text)
         elif table and table.cell is not None and not table.is_detached:
             if not (any(cell.text for cell in table.cells) or table.cell):

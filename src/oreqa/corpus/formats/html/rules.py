@@ -115,13 +115,17 @@ _PERMALINK_MARK = re.compile(
 _NEVER = frozenset(("html", "body", "main", "article"))
 _ANY_TAG = re.compile(r"<[A-Za-z/!][^<>]*>")
 _BOOK_LINKS = re.compile(r"\W*(?:Node|Next|Previous|Prev|Up|Back|Home|Top|Forward)\b")
+_VERSION = r"(?:,? \(?(?:version )?v?\d[\w.+-]*\)?)?"
 _COLOPHON = re.compile(
-    r"(?:(?:©|\(c\)|Copyright|Last (?:updated|modified|changed)).{0,250}?)?"
-    r"\b(?:Built|Created|Generated|Made|Powered)\b.{0,60}?\b(?:with|using|by) (?:the )?"
-    r"(?:Sphinx|MkDocs|Material for MkDocs|Doxygen|Read the Docs|Hugo|Jekyll|Docusaurus|gi-docgen|pdoc3?)\b"
-    r"[^.!?]*[\d.]*[^.!?]*\.?",
-    re.I,
+    r"(?:(?i:©|\(c\)|Copyright|Last (?:updated|modified|changed)).{0,250}?\W(?=[A-Z]))?"
+    r"(?i:(?:Built|Created|Generated|Made|Powered)(?: (?:on|at|for|automatically) .{1,100}?)? "
+    r"(?:(?:with|using|by) (?:Sphinx|MkDocs|Material for MkDocs|Doxygen|Read the Docs|Docusaurus|gi-docgen|pdoc3?)"
+    rf"|(?:with|using) (?:Hugo|Jekyll)){_VERSION}"
+    rf"(?:,? (?:using|with|and|&|\+) (?:an? |the )?(?:[\w'’@-]+ ){{0,4}}?(?:theme|Alabaster|Furo){_VERSION}"
+    r"(?: (?:provided |made )?by (?:the )?[\w'’-]+(?: [\w'’-]+){0,4})?)?(?: \| Page source)?\.?)"
 )
+"""What made a page. Only a version, a theme and its provider may follow the program, or it may be a sentence of the text."""
+
 _BOOK_RELATIONS = frozenset(("next", "prev", "previous", "up", "start", "first", "last", "contents", "index"))
 
 
@@ -205,7 +209,10 @@ def is_book_link(attributes: Mapping[str, str]) -> bool:
 
 
 def is_colophon(text: str) -> bool:
-    """Return whether a paragraph only says what made the page, such as "Built with Sphinx using a theme"."""
+    """Return whether a paragraph only says what made the page, such as "Built with Sphinx using a theme".
+
+    Entries of lists and tables can say so of something else.
+    """
     return len(text) < 400 and bool(_COLOPHON.fullmatch(" ".join(text.split())))
 
 
