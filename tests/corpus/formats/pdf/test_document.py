@@ -170,6 +170,31 @@ def test_contents_below_a_title_and_their_last_lines_on_the_next_page_are_left_o
     assert "rises: 5" in document.text
 
 
+@pytest.mark.parametrize(
+    "page",
+    [
+        f"Prices\nall in euro\nHoney {'. ' * 20}12\nWax {'. ' * 20}7",
+        f"Prices\nall in euro\nHoney {'. ' * 20}12\nWax {'. ' * 20}17",
+        f"Honey {'. ' * 20}12\nWax {'. ' * 20}7",
+        f"Honey {'. ' * 20}3\nWax {'. ' * 20}7",
+    ],
+)
+def test_a_list_of_prices_on_the_page_after_the_contents_is_text(page: str) -> None:
+    contents = "Contents\n" + "\n".join(f"{n} A part {'. ' * 20}{n + 1}" for n in range(1, 9))
+    document = read([contents, page, "The text."])
+    assert [list(each.left_out) for each in document.pages] == [["table of contents"], [], []]
+    assert all(line.split(" .")[0] in document.text for line in page.split("\n"))
+
+
+@pytest.mark.parametrize("at", [1, 2, 9])
+def test_an_entry_of_an_index_named_contents_does_not_cut_it(at: int) -> None:
+    letters = "aabbccddeeffgghhii"
+    entries = [f"{letter}word, {number % 7}, {number % 7 + 9}" for number, letter in enumerate(letters)]
+    document = read(["The text.", "\n".join([*entries[:at], "Contents", *entries[at:]])])
+    assert document.text == "The text."
+    assert list(document.pages[1].left_out) == ["index"]
+
+
 def test_tables_of_contents_and_indexes_are_left_out() -> None:
     contents = "Contents\n" + "\n".join(f"{n} A part {'. ' * 20}{3 * n}" for n in range(1, 9))
     prices = "Prices\n" + "\n".join(

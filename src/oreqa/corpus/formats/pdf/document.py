@@ -17,7 +17,7 @@ from oreqa.core import Document, PageWords, Place
 from oreqa.corpus import limits
 from oreqa.corpus.builder import TextBuilder, count_words, real_title
 from oreqa.corpus.formats.pdf.characters import ACCENTS
-from oreqa.corpus.formats.pdf.furniture import CONTENTS, RUNNING_HEADS, LineKey, find_contents, find_heads
+from oreqa.corpus.formats.pdf.furniture import CONTENTS, RUNNING_HEADS, LineKey, find_contents, find_heads, last_number
 from oreqa.corpus.formats.pdf.headings import Heading, biggest_line, numbered_headings, outline_headings, read_outline
 from oreqa.corpus.formats.pdf.layout import pack_layout
 from oreqa.corpus.formats.pdf.lines import Line, page_lines
@@ -155,10 +155,11 @@ def _shows_pictures(page: pdfium.PdfPage) -> bool:
 def _leave_out(pages: Sequence[Sequence[Line]], heights: Sequence[float]) -> dict[tuple[int, int], str]:
     """Return the lines to omit, each with the reason."""
     reasons = dict.fromkeys(find_heads(pages, heights), RUNNING_HEADS)
-    reason = ""
+    last: int | None = None
     for page in pages:
         lines = [line for line in page if (line.page, line.number) not in reasons]
-        keys, reason = find_contents(lines, len(pages), is_continued=reason == CONTENTS)
+        keys, reason = find_contents(lines, len(pages), last)
+        last = last_number(lines, keys) if reason == CONTENTS else None
         reasons.update(dict.fromkeys(keys, reason))
     return reasons
 

@@ -46,6 +46,8 @@ _SLACK = 50
 _LISTED = re.compile(r",\s\d{1,4}$")
 _WRAPPED = 2
 """Most lines of an entry before the one with its page number."""
+_FILLED = 0.5
+"""The least width of such a line, as a share of that of the line with the page number."""
 _CONTENTS_TITLE = re.compile(r"(?:table of )?contents|inhalt(?:sverzeichnis)?|table des matières|índice|sommaire", re.I)
 
 
@@ -175,15 +177,28 @@ def _is_repeated(page: int, numbers: Sequence[int], needed: int) -> bool:
     )
 
 
-def find_contents(lines: Sequence[Line], pages: int, is_continued: bool = False) -> tuple[set[LineKey], str]:
+def find_contents(lines: Sequence[Line], pages: int, after: int | None = None) -> tuple[set[LineKey], str]:
     """Find the lines of a table of contents or an index on one page, given without its running heads.
 
-    A table of contents that the page before ended in may go on in few lines, if it ``is_continued``. Returns the lines and
-    CONTENTS or INDEX, or "". Numbers too large for a file of ``pages`` pages, such as years and prices, are not page
+    A table of contents that ended the page before, with the page number ``after``, may go on in few lines. Returns the lines
+    and CONTENTS or INDEX, or "". Numbers too large for a file of ``pages`` pages, such as years and prices, are not page
     numbers.
     """
+    keys, reason = _find_list(lines, pages, after)
     title = next((at for at, line in enumerate(lines) if _CONTENTS_TITLE.fullmatch(line.text.strip())), 0)
-    lines = lines[title:]  # above may be the title page
+    if title and reason != INDEX and not any(line.leaders for line in lines[:title]):  # above may be the title page
+        below = _find_list(lines[title:], pages, None)
+        return below if below[1] == CONTENTS else (keys, reason)
+    return keys, reason
+
+
+def last_number(lines: Sequence[Line], keys: set[LineKey]) -> int:
+    """Return the last page number, in Arabic digits, of the contents whose lines are ``keys``; 0 without one."""
+    ends = (_ENTRY.search(line.text) for line in reversed(lines) if (line.page, line.number) in keys)
+    return next((int(match[1]) for match in ends if match and match[1].isdigit()), 0)
+
+
+def _find_list(lines: Sequence[Line], pages: int, after: int | None) -> tuple[set[LineKey], str]:
     last_page = 2 * pages + _SLACK
     entries = [
         (at, match[1])
@@ -193,7 +208,7 @@ def find_contents(lines: Sequence[Line], pages: int, is_continued: bool = False)
     leaders = sum(lines[at].leaders for at, _ in entries)
     titled = any(_CONTENTS_TITLE.fullmatch(line.text.strip()) for line in lines[:3])
     if len(entries) < 4 or not (leaders >= 3 or (titled and (leaders or 2 * len(entries) > len(lines)))):
-        if is_continued and (first := _first_entries(lines, entries)):
+        if after is not None and (first := _first_entries(lines, entries, after)):
             return first, CONTENTS
         commas = sum(_LISTED.search(lines[at].text) is not None for at, _ in entries)
         if commas >= 15 and 2 * commas > len(lines) and _alphabetical([lines[at] for at, _ in entries]):
@@ -206,15 +221,27 @@ def find_contents(lines: Sequence[Line], pages: int, is_continued: bool = False)
     return set(), ""
 
 
-def _first_entries(lines: Sequence[Line], entries: Sequence[tuple[int, str]]) -> set[LineKey]:
-    """Return the lines of the entries that a page begins with, the last with dot leaders."""
+def _first_entries(lines: Sequence[Line], entries: Sequence[tuple[int, str]], after: int) -> set[LineKey]:
+    """Return the lines of the entries that a page begins with, the last with dot leaders.
+
+    Empty if their page numbers do not rise from ``after`` on.
+    """
     end = last = 0
-    for at, _ in entries:
-        if at - last > _WRAPPED:
+    numbers, of_contents = [after], [after]
+    for at, number in entries:
+        if at - last > _WRAPPED or any(_is_apart(line, lines[at]) for line in lines[last:at]):
             break
         last = at + 1
-        end = last if lines[at].leaders else end
-    return {(line.page, line.number) for line in lines[:end]}
+        numbers.append(int(number) if number.isdigit() else 0)
+        if lines[at].leaders:
+            end, of_contents = last, numbers.copy()
+    return {(line.page, line.number) for line in lines[:end]} if of_contents == sorted(of_contents) else set()
+
+
+def _is_apart(line: Line, entry: Line) -> bool:
+    """Return whether a line above an entry is a heading, rather than the entry's first line, which fills its column."""
+    is_short = line.right - line.left < _FILLED * (entry.right - entry.left)
+    return is_short or line.bold > entry.bold or line.size > _LARGER * entry.size
 
 
 def _is_sorted(entries: Sequence[tuple[int, str]]) -> bool:
