@@ -63,7 +63,7 @@ def test_a_document_by_any_of_its_names(kb: Path, library: Path, monkeypatch: py
         ("octopos.md", "octopos.md: the index has no document with this name; did you mean: LIBRARY/octopus.md"),
         ("ees.txt", "the index has no document with this name; did you mean: LIBRARY/"),
         ("", "the document is empty"),
-        ("zzz", "zzz: the index has no document with this name\n"),
+        ("zzz", "zzz: the index has no document with this name; it has: LIBRARY/"),
     ],
 )
 def test_other_names_are_one_line(

@@ -77,7 +77,7 @@ def test_short_texts_in_the_encodings_of_windows_and_dos(tmp_path: Path, encodin
         ("a.txt", b" \n", "no text"),
         ("a.txt", b"MZ\0\0\0binary", "binary"),
         ("a.xyz", b"\x7fELF\0\0", "its file type is not supported, and it is not plain text$"),
-        ("a.ps", b"%!PS Hello", "not supported, and it is not plain text"),
+        ("a.ps", b"%!PS Hello", "files of type .ps are not read"),
         ("a.txt", "\u200b\x01\n".encode(), "no text"),
     ],
 )

@@ -169,7 +169,7 @@ def test_names_that_no_document_has_remove_nothing(tmp_path: Path, library: Path
     index_files(tmp_path / "kb", library, settings)
     with pytest.raises(InputError, match=r"^octopus: the index has no document with this name; did you mean: .*octopus.md"):
         remove_documents(tmp_path / "kb", ["bees.txt", "octopus"])
-    with pytest.raises(InputError, match=r"no document with this name$"):
+    with pytest.raises(InputError, match=r"no document with this name; it has: .*bees.txt"):
         remove_documents(tmp_path / "kb", f"{library}[*/")
     with pytest.raises(InputError, match="name a file or a folder"):
         remove_documents(tmp_path / "kb", [])

@@ -12,7 +12,7 @@ import typer
 from oreqa.cli.application import Command, Panel, app
 from oreqa.cli.hits import need_match, place_text, shown_path
 from oreqa.cli.options import Option
-from oreqa.cli.output import model_or_none, one_line, parse_conditions, print_json, questions_of, say
+from oreqa.cli.output import model_or_none, one_line, parse_conditions, print_json, questions_of, say, visible
 from oreqa.errors import InputError
 from oreqa.paths import index_option
 
@@ -91,7 +91,7 @@ def _print(explanation: Explanation, expected: str | None, index: Path) -> None:
             console.print(f"{what} contains “{'”, “'.join(words)}”.")
     if expected is not None:
         for line in _expected_lines(explanation, expected, index):
-            console.print(line, markup=False)
+            console.print(visible(line), markup=False)
     if explanation.hits:
         console.print("\nSearch: ranks of sentence / passage by cosine and by BM25", style="bold cyan")
         hits = _shown_hits(explanation.hits)
