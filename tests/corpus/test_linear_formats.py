@@ -51,6 +51,8 @@ CASES: dict[str, tuple[tuple[str, str, str], ...]] = {
             ("\\begin{tabular}{l}", "a & b \\\\ ", "\\end{tabular}"), ("", "% \\title{\n", ""), ("", "% \\title{", ""),
             ("\\def\\x#1{(#1)}", "\\x{", ""), ("\\def\\x#1{(#1)}", "\\x{a}", ""), ("", "\\def\\x{a}", ""), ("", "\\def\\x{a}\\x ", ""),
             ("\\def\\x{a}", "\\x", "\n\nb"), ("\\newcommand\\x", " ", "{a}"), ("", "\\iffalse ", "\\fi"), ("", "\\author{", ""),
+            ("", "\\iffalse \\else ", "\\fi"), ("", "\\iffalse a\\fi ", ""), ("\\def\\x#1{(#1)}\\x{", "\\\\", "}"),
+            ("", "\\author{a}", "\\begin{document}b"), ("", "\\author{", "\\begin{document}b"), ("%", "\\author{", "\n\\begin{document}b"),
             ("\\def\\x{a}\\x", " ", "b"), ("\\newcommand\\x[1][a]{#1}", "\\x[", ""), ("\\def\\x#1{(#1)}", "\\x{", "}" * 9),
             ("\\begin{tabular}{l}", "\\multirow{2}{*}{a} & b \\\\ ", "\\end{tabular}")),
     "org": (("* a", " ", "b"), ("* a", ":x: ", "b"), ("", "* a\n", ""), ("", "- a\n", ""), ("", "| a | b |\n", ""), ("", "# c\n", ""),

@@ -36,6 +36,7 @@ def test_what_has_partners_or_is_code_stays(source: str) -> None:
         ("$a$ costs 5$", "$a$ costs 5\\$"),
         ("$a\n\nb$", "\\$a\n\nb\\$"),
         ("\\begin{verbatim}\n$\n\\end{verbatim} $", "\\begin{verbatim}\n$\n\\end{verbatim} \\$"),
+        ("\\lstinline{a} $ {", "\\lstinline{a} \\$ {"),
         ("$ % $\n$ $", "$ % $\n$ \\$"),
     ],
 )

@@ -27,6 +27,17 @@ from oreqa.corpus.formats.latex_macros import expand_macros
         (r"\newcommand{\x}[1]{\hskip 2em plus 1fil#1\kern-0.5pt}\x{a}", "a"),
         (r"\def\x{1}\x \def\x{2}\x", "12"),
         ("a\\iffalse b \\fi c", "a c"),
+        (r"\iffalse old \else new \fi end.", " new  end."),
+        (r"\iffalse a \ifx b \else c \fi d \fi e", " e"),
+        ("\\newif\\ifx@y\\iffalse $\\iff$ \\ifthenelse{} \\ifx@y a \\fi % \\fi\nb \\else c \\iftrue d \\fi\\fi e",
+         "\\newif\\ifx@y c \\iftrue d \\fi e"),
+        (r"\iffalse a \iffalse b \fi", r"\iffalse a "),  # the first one does not end
+        (r"\newcommand{\x}[3]{#1\\#2\\\emph#3\#1}\x{a}{b}{c}", r"a\\b\\\emph{c}\#1"),
+        ("\\newcommand{\\x}{a\\\\% c\n  \\% b}\\x", r"a\\\% b"),
+        (r"\newcommand{\x}[1]{\textbf{#1}}\x\% of \x\verb|}| it.", r"\textbf{\%} of \textbf{\verb|}|} it."),
+        (r"\newcommand{\x}[1]{<#1>}\x{\lstinline{a} or \textbf{b}} \x{\lstinline[c]{d}} [", r"<\lstinline{a} or \textbf{b}> <\lstinline[c]{d}> ["),
+        (r"\newcommand{\x}{a}\providecommand{\x}{b}\ProvideDocumentCommand{\x}{}{c}\providecommand{\y}{d}\x\y", "ad"),
+        (r"\NewDocumentCommand{\x}{O{d e} m}{#1 #2}\x{a} \x[b]{c}", "d e a b c"),
         (r"\def\x{a}\section{b}", r"\section{b}"),
         (r"\def\section{a}\section{b}", r"\section{b}"),
     ],
@@ -43,6 +54,8 @@ def test_expansion(source: str, text: str) -> None:
         (r"\newcommand{\x}[1]{a}\x", r"\x", {r"\x": 1}),
         (r"\newcommand{\x}[1]{a}\x{b", r"\x{b", {r"\x": 1}),
         (r"\def\x{\x a}\x", r"\x a", {}),
+        (r"\NewDocumentCommand{\x}{s O{\emph{d}} m}{bold #2}\x{a}", r"\x{a}", {r"\x": 1}),
+        (r"\newcommand{\x}[1]{a}\x\begin{verbatim}b\end{verbatim}", r"\x\begin{verbatim}b\end{verbatim}", {r"\x": 1}),
     ],
 )
 def test_what_cannot_be_expanded_is_counted(source: str, text: str, unexpanded: dict[str, int]) -> None:
@@ -50,9 +63,12 @@ def test_what_cannot_be_expanded_is_counted(source: str, text: str, unexpanded: 
 
 
 def test_expansion_is_bounded() -> None:
-    doubled = "".join(f"\\def\\{'a' * n}{{\\{'a' * (n + 1)}\\{'a' * (n + 1)}}}" for n in range(1, 60))
-    text, unexpanded = expand_macros(doubled + "\\a")
-    assert len(text) < 1_000_000
+    names = ["a" * length for length in range(1, 12)]
+    doubled = "".join(f"\\def\\{name}{{\\{name}a\\{name}a}}" for name in names) + f"\\def\\{names[-1]}a{{0123456789}}"
+    source = doubled + "\\aaaaa " * 200  # 256,000 characters
+    text, unexpanded = expand_macros(source)
+    assert 100_000 < len(text) < 200_000 + 3 * len(source)
     assert unexpanded
-    nested, _ = expand_macros("\\def\\x#1{<#1>}" + "\\x{" * 500 + "a" + "}" * 500)
-    assert "a" in nested
+    nested, unexpanded = expand_macros("\\def\\x#1{<#1>}" + "\\x{" * 50 + "a" + "}" * 50)
+    assert (nested.count("<"), unexpanded) == (30, {"\\x": 20})
+    assert nested.count("a") == 1

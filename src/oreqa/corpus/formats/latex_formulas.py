@@ -13,7 +13,7 @@ CODE_ENVIRONMENTS = frozenset(
 _TOKEN = re.compile(
     rf"""
     \\(?:begin|end)\s*\{{(?P<code>{"|".join(map(re.escape, sorted(CODE_ENVIRONMENTS)))})\}}
-    |\\(?:verb\*?|lstinline)(?P<mark>[^\w\s*])[^\n]*?(?P=mark)
+    |\\(?:verb\*?|lstinline)(?P<mark>[^\w\s*{{\[])[^\n]*?(?P=mark)
     |\\.
     |%[^\n]*
     |(?P<blank>\n[ \t]*\n)

@@ -7,12 +7,11 @@ expanded are macros with conditions, internal macros (``\x@y``), other forms of 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
-from oreqa.corpus.formats.latex_formulas import CODE_ENVIRONMENTS
+from oreqa.corpus.formats.latex_tokens import LATEX_TOKEN, BracedText, end_of_code, left_out_branches
 
 _GROWTH, _SPARE = 2, 200_000
 """All expansions together add at most ``_GROWTH`` times the file's characters and ``_SPARE``."""
@@ -28,22 +27,10 @@ _DEFINITION = re.compile(
         \s*+(?:\[(?P<count>\d)\]\s*+(?:\[(?P<default>[^\[\]]{0,300})\]\s*+)?)?(?=\{)
     |\\[gex]?def\s*+\\(?P<defined>[A-Za-z@]+)(?P<pattern>[^{}\\%]{0,100})(?=\{)
     |\\DeclareMathOperator\*?\s*+\{?\\(?P<operator>[A-Za-z@]+)\}?\s*+(?=\{)
-    |\\(?:New|Renew|Provide|Declare)DocumentCommand\s*+\{?\\(?P<document>[A-Za-z@]+)\}?\s*+\{(?P<form>[^{}]{0,50})\}\s*+(?=\{)
+    |\\(?:New|Renew|Provide|Declare)DocumentCommand\s*+\{?\\(?P<document>[A-Za-z@]+)\}?\s*+(?=\{)
     |\\let\s*+\\(?P<alias>[A-Za-z@]+)\s*+=?\s?(?P<original>\\[A-Za-z@]+|\\?[^\s{}])
     """,
     re.VERBOSE,
-)
-_TOKEN = re.compile(
-    rf"""
-    \\begin\s*\{{(?P<code>{"|".join(map(re.escape, sorted(CODE_ENVIRONMENTS)))})\}}
-    |\\(?:verb\*?|lstinline)(?P<mark>[^\w\s*])[^\n]*?(?P=mark)
-    |\\(?P<side>begin|end)\s*\{{(?P<environment>[A-Za-z]+\*?)\}}
-    |\\(?P<name>[A-Za-z]+)
-    |\\.
-    |(?P<comment>%[^\n]*)
-    |(?P<brace>[{{}}])
-    """,
-    re.DOTALL | re.VERBOSE,
 )
 _COMPLEX = re.compile(
     r"@|##|\\(?:if[a-z]*|else|fi|[gex]?def|let|(?:re|provide)?newcommand|csname|expandafter|futurelet|catcode|the|read"
@@ -51,8 +38,9 @@ _COMPLEX = re.compile(
 )
 """What makes a macro too complex to expand."""
 
-_COMMENT = re.compile(r"(?<!\\)%[^\n]*\n?[ \t]*")
-_PARAMETER = re.compile(r"(?P<word>(?:(?<!\\)\\[A-Za-z]+)?)(?<!\\)#(?P<number>[1-9])")
+_COMMENT = re.compile(r"(?<!\\)((?:\\\\)*+)%[^\n]*\n?[ \t]*")
+_PARAMETER = re.compile(r"(?<!\\)(?P<before>(?:\\\\)*+(?P<word>\\[A-Za-z]+)?)#(?P<number>[1-9])")
+_FORM = re.compile(r"\s*+(?:O\s*+\{(?P<default>[^{}]*)\})?(?P<rest>[m\s]*)")
 _UNIT = r"(?:true\s?)?(?:pt|em|ex|mm|cm|in|bp|sp|dd|pc|mu|fil{1,3})(?![A-Za-z])"
 _LENGTH = rf"\s*+(?:[-+]?\d*[.,]?\d*\s?{_UNIT}|[-+]?\d*\.?\d*\\[a-z]+(?:skip|width|height|indent|sep)(?![A-Za-z]))"
 _LENGTHS = re.compile(
@@ -63,7 +51,6 @@ _LENGTHS = re.compile(
 
 _OPTION = re.compile(r"\s*+\[([^\[\]]{0,1000})\]")
 _GAP = re.compile(r"[ \t]*+\n?+[ \t]*+(?!\n)")
-_END_OF_CONDITION = re.compile(r"\\fi(?![A-Za-z])")
 _CONTROL_WORD_AT_END = re.compile(r"\\[A-Za-z]+\Z")
 
 
@@ -88,31 +75,7 @@ def expand_macros(source: str, kept: Container[str] = ()) -> tuple[str, Counter[
     if not _DEFINITION.search(source) and "\\iffalse" not in source:
         return source, Counter()
     expansion = _Expansion(source, kept)
-    return expansion.expanded(_Text(source)), expansion.unexpanded
-
-
-class _Text:
-    """A text with its pairs of braces."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.closing: dict[int, int] = {}
-        """The offset of each closing brace by that of its opening one."""
-        opened: list[int] = []
-        position = 0
-        while token := _TOKEN.search(text, position):
-            position = token.end()
-            if token["code"]:
-                position = _end_of_code(text, token)
-            elif token["brace"] == "{":
-                opened.append(token.start())
-            elif token["brace"] and opened:
-                self.closing[opened.pop()] = token.start()
-
-    def group(self, position: int) -> tuple[int, int] | None:
-        """Return the range inside the braces that open at ``position``; None if they do not close."""
-        end = self.closing.get(position)
-        return None if end is None else (position + 1, end)
+    return expansion.expanded(BracedText(source)), expansion.unexpanded
 
 
 class _Expansion:
@@ -123,17 +86,17 @@ class _Expansion:
         self._kept = kept
         self._macros: dict[str, _Macro | None] = {}
         self._bodies: dict[str, str] = {}  # expanded
-        self._ends = [end.end() for end in _END_OF_CONDITION.finditer(source)]
+        self._left_out = left_out_branches(source)
         self._left = _GROWTH * len(source) + _SPARE
 
     def expanded(
-        self, text: _Text, begin: int = 0, end: int | None = None, active: tuple[str, ...] = (), depth: int = 0
+        self, text: BracedText, begin: int = 0, end: int | None = None, active: tuple[str, ...] = (), depth: int = 0
     ) -> str:
         """Return a part of a text with its macros expanded but those that are ``active``: whose bodies it stands in."""
         end = len(text.text) if end is None else end
         parts: list[str] = []
         position = begin
-        while (token := _TOKEN.search(text.text, position, end)) is not None:
+        while (token := LATEX_TOKEN.search(text.text, position, end)) is not None:
             parts.append(text.text[position : token.start()])
             replacement, position = self._replacement(text, token, active, depth)
             position = min(position, end)
@@ -141,14 +104,13 @@ class _Expansion:
         parts.append(text.text[position:end])
         return "".join(parts)
 
-    def _replacement(self, text: _Text, token: re.Match[str], active: tuple[str, ...], depth: int) -> tuple[str, int]:
+    def _replacement(self, text: BracedText, token: re.Match[str], active: tuple[str, ...], depth: int) -> tuple[str, int]:
         """Return what replaces a token, and where the text goes on after it."""
         if token["code"]:
-            end = _end_of_code(text.text, token)
+            end = end_of_code(text.text, token)
             return text.text[token.start() : end], end
-        if token["name"] == "iffalse" and not active:
-            after = bisect_left(self._ends, token.end())
-            return "", self._ends[after] if after < len(self._ends) else token.end()
+        if not active and token.start() in self._left_out:
+            return "", self._left_out[token.start()]
         definition = _DEFINITION.match(text.text, token.start()) if token["name"] else None
         if definition:
             return self._define(definition, text)
@@ -164,7 +126,7 @@ class _Expansion:
         return call
 
     def _called(
-        self, name: str, macro: _Macro, text: _Text, position: int, active: tuple[str, ...], depth: int
+        self, name: str, macro: _Macro, text: BracedText, position: int, active: tuple[str, ...], depth: int
     ) -> tuple[str, int] | None:
         """Return the text of a call and where the text goes on after it; None if it cannot be expanded."""
         arguments = _arguments(macro, text, position)
@@ -193,13 +155,13 @@ class _Expansion:
         """Return the body of a macro with the macros in it expanded."""
         if name not in self._bodies:
             self._left -= len(macro.body)
-            body = self.expanded(_Text(macro.body), active=(*active, name), depth=depth + 1)
+            body = self.expanded(BracedText(macro.body), active=(*active, name), depth=depth + 1)
             if active:
                 return body  # without those that it must not expand here
             self._bodies[name] = body
         return self._bodies[name]
 
-    def _define(self, definition: re.Match[str], text: _Text) -> tuple[str, int]:
+    def _define(self, definition: re.Match[str], text: BracedText) -> tuple[str, int]:
         """Note a definition, and return what replaces it, and where the text goes on after it."""
         groups = definition.groupdict()
         if groups["alias"]:
@@ -211,23 +173,30 @@ class _Expansion:
         if body is None:
             return definition.group(), definition.end()
         end = body[1] + 1
-        source = text.text[slice(*body)]
+        source, second = text.text[slice(*body)], ""
         count, default = int(groups["count"] or 0), groups["default"]
-        if groups["environment"]:
+        if groups["environment"] or groups["document"]:
             gap = _GAP.match(text.text, end)
-            closing = text.group(gap.end() if gap else end)
-            if closing is None:
+            group = text.group(gap.end() if gap else end)
+            if group is None:
                 return definition.group(), definition.end()
+            second, end = text.text[slice(*group)], group[1] + 1
+        if groups["environment"]:
             self._set(f"begin{{{groups['environment']}}}", _simple(count, default, source))
-            self._set(f"end{{{groups['environment']}}}", _simple(0, None, text.text[slice(*closing)]))
-            return "", closing[1] + 1
+            self._set(f"end{{{groups['environment']}}}", _simple(0, None, second))
+            return "", end
+        name = next(filter(None, (groups[key] for key in ("command", "bare", "defined", "operator", "document"))))
+        if name in self._macros and definition.group().lower().startswith("\\provide"):
+            return "", end
+        if groups["document"]:
+            self._set(name, _of_form(source, second))
+            return "", end
         if groups["operator"]:
             source = f"\\mathrm{{{source}}}"
-        form, pattern = (groups["form"] or "").replace(" ", ""), (groups["pattern"] or "").strip()
-        count += len(form) + pattern.count("#")
-        plain = ("", "m" * count, "".join(f"#{number}" for number in range(1, count + 1)))
-        name = next(filter(None, (groups[key] for key in ("command", "bare", "defined", "operator", "document"))))
-        self._set(name, _simple(count, default, source) if form + pattern in plain else None)
+        pattern = (groups["pattern"] or "").strip()
+        count += pattern.count("#")
+        plain = ("", "".join(f"#{number}" for number in range(1, count + 1)))
+        self._set(name, _simple(count, default, source) if pattern in plain else None)
         return "", end
 
     def _set(self, name: str, macro: _Macro | None) -> None:
@@ -237,7 +206,16 @@ class _Expansion:
 
 
 def _simple(count: int, default: str | None, body: str) -> _Macro | None:
-    return None if _COMPLEX.search(body) else _Macro(count, default, _LENGTHS.sub("", _COMMENT.sub("", body)))
+    return None if _COMPLEX.search(body) else _Macro(count, default, _LENGTHS.sub("", _COMMENT.sub(r"\1", body)))
+
+
+def _of_form(form: str, body: str) -> _Macro | None:
+    """Return the macro whose arguments are described as in ``O{default} m m``."""
+    arguments = _FORM.fullmatch(form)
+    if arguments is None:
+        return None
+    default = arguments["default"]
+    return _simple(arguments["rest"].count("m") + (default is not None), default, body)
 
 
 def _filled(body: str, values: Sequence[str]) -> str:
@@ -246,12 +224,12 @@ def _filled(body: str, values: Sequence[str]) -> str:
     def value(parameter: re.Match[str]) -> str:
         number = int(parameter["number"])
         text = values[number - 1] if number <= len(values) else ""
-        return f"{parameter['word']}{{{text}}}" if parameter["word"] and text[:1].isalpha() else parameter["word"] + text
+        return parameter["before"] + (f"{{{text}}}" if parameter["word"] and text[:1].isalpha() else text)
 
     return _PARAMETER.sub(value, body)
 
 
-def _arguments(macro: _Macro, text: _Text, position: int) -> tuple[list[tuple[int, int] | None], int] | None:
+def _arguments(macro: _Macro, text: BracedText, position: int) -> tuple[list[tuple[int, int] | None], int] | None:
     """Return the ranges of a call's arguments, None for one that takes its default, and their end; None if some lack."""
     ranges: list[tuple[int, int] | None] = []
     if macro.default is not None and macro.count:
@@ -265,17 +243,12 @@ def _arguments(macro: _Macro, text: _Text, position: int) -> tuple[list[tuple[in
             ranges.append(group)
             position = group[1] + 1
             continue
-        token = _TOKEN.match(text.text, position)
-        end = token.end() if token and token["name"] else position + 1
+        token = LATEX_TOKEN.match(text.text, position)
+        end = token.end() if token else position + 1
         if end > len(text.text) or text.text[position] in "{}%&" or text.text[position].isspace():
+            return None
+        if token and (token["code"] or token["side"]):
             return None
         ranges.append((position, end))
         position = end
     return ranges, position
-
-
-def _end_of_code(text: str, begin: re.Match[str]) -> int:
-    """Return the offset after an environment of code; the text's end if it is not closed."""
-    end = f"\\end{{{begin['code']}}}"
-    offset = text.find(end, begin.end())
-    return len(text) if offset < 0 else offset + len(end)
