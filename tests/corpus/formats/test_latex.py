@@ -97,6 +97,14 @@ def test_authors_date_and_notes() -> None:
     assert (document.title, document.text) == ("Plan", "(A note.)\n\nIda Berg\nOslo and Ole\n\nEva\n\nText.")
 
 
+def test_all_authors_are_read() -> None:
+    names = [f"Author Number{number} of a long name" for number in range(80)]
+    assert read("Text.", "\\author{" + " \\and ".join(names) + "}").text == " and ".join(names) + "\n\nText."
+    each = "".join(f"\\author{{{name}}}%\\author{{No}}\n" for name in names)
+    assert read("Text.", each).text == "\n\n".join((*names, "Text."))
+    assert read("Text.", "\\author{Ida").text == "Ida\n\nText."
+
+
 def test_macros_of_the_file() -> None:
     head = "\\newcommand{\\prog}{\\texttt{foo}}\\newcommand{\\odd}{\\ifx a b\\fi}\\def\\tool#1{the \\emph{#1} tool}\\title{On \\prog}"
     document = read("\\section{\\prog{} 2}\nRun \\prog, \\tool{bar} and \\odd.\n\nLater, \\prog\\ ends.", head)

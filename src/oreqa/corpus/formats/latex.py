@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from html import escape
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +23,14 @@ from oreqa.corpus.formats.latex_nodes import (
     text_of,
     verbatim,
 )
+from oreqa.corpus.formats.latex_tokens import BracedText
 from oreqa.corpus.formats.rendered import read_rendered
 
 _TITLE = re.compile(r"\\title\s*(?:\[[^\]]*\])?\s*\{")
 _AUTHOR_OR_DATE = re.compile(r"\\(?:author|date)\s*+(?:\[[^\]]{0,300}\])?\s*+\{")
-_MOST_AUTHORS, _LONGEST = 50, 2000
-"""Authors and dates read of a preamble, and characters of each and of the title."""
+_LONGEST = 2000
+"""Most characters of the title, and of authors whose braces do not close."""
+
 _COMMENT = re.compile(r"(?<!\\)(?:\\\\)*%")
 _PREAMBLE = re.compile(r"\\begin\s*\{document\}")
 
@@ -46,8 +47,8 @@ def read_latex(data: bytes, path: Path) -> Document:
     title, notes = _title(expanded)
     page.add_nodes(notes)
     if begin:
-        for name in islice(_all_uncommented(_AUTHOR_OR_DATE, expanded[: begin.start()]), _MOST_AUTHORS):
-            page.add_first_group(expanded[name.end() - 1 : name.end() + _LONGEST])
+        for group in _authors_and_dates(expanded[: begin.start()]):
+            page.add_first_group(group)
     page.add(expanded[begin.end() :] if begin else expanded)
     left_out = {name: f"{name} " * count for name, count in unexpanded.items() if "{" not in name}
     return read_rendered("".join(page.parts), source, path, title, left_out)
@@ -212,11 +213,18 @@ def _title(source: str) -> tuple[str, list[Any]]:
     return " ".join(text_of([node for node in parts if node not in notes]).split()), notes
 
 
+def _authors_and_dates(preamble: str) -> Iterator[str]:
+    """Return what stands in braces after ``\\author`` and ``\\date``, with its braces."""
+    text, end = BracedText(preamble), 0
+    for name in _AUTHOR_OR_DATE.finditer(preamble):
+        begin = name.end() - 1
+        if begin >= end and begin in text.closing:  # and so in no comment
+            closing = text.closing[begin]
+            end = begin + _LONGEST if closing is None else closing + 1
+            yield preamble[begin:end]
+
+
 def _uncommented(pattern: re.Pattern[str], source: str) -> re.Match[str] | None:
     """Return the first match outside comments."""
-    return next(_all_uncommented(pattern, source), None)
-
-
-def _all_uncommented(pattern: re.Pattern[str], source: str) -> Iterator[re.Match[str]]:
     starts = ((match, source.rfind("\n", 0, match.start()) + 1) for match in pattern.finditer(source))
-    return (match for match, line in starts if not _COMMENT.search(source, line, match.start()))
+    return next((match for match, line in starts if not _COMMENT.search(source, line, match.start())), None)
