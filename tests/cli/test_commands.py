@@ -137,6 +137,10 @@ def test_search(kb: Path, unit: str) -> None:
     nothing = run("search", "x", "--index", kb, "--where", "kind=none")
     near = "error: no document matches --where kind=none; the nearest are: kind=shoe, kind=tent\n"
     assert (nothing.exit_code, nothing.stdout, nothing.stderr) == (2, "", near)
+    conditions = ("--where", "kind=shoe", "--where", "title=Tents")
+    together = "--where kind=shoe --where title=Tents; each condition has documents, but no document meets all\n"
+    assert run("search", "x", "--index", kb, *conditions).stderr == f"error: no document matches {together}"
+    assert run("search", "x", "--index", kb, "--where", "kind=none", *conditions[2:]).stderr.endswith(near.partition(";")[2])
 
 
 def test_search_of_a_file_of_questions(kb: Path, tmp_path: Path) -> None:

@@ -84,6 +84,33 @@ def test_a_computed_answer_has_no_scores(kb: Path, library: Path) -> None:
     assert row.split() == ["1", "2", "computed"]
 
 
+def test_commands_to_go_on_with_keep_the_conditions(kb: Path, fitted_reader: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("oreqa.answering.choices.best_is_here", lambda: True)
+    monkeypatch.setattr("oreqa.answering.choices.QUALITY_READERS", dict.fromkeys(("fast", "best"), str(fitted_reader)))
+
+    def explained(expected: str, *options: str) -> str:
+        asked = run("explain", "Where do bees dance?", "--index", kb, "--expected", expected, *options)
+        assert asked.exit_code == 0, asked.stderr
+        return " ".join(asked.stdout.split())
+
+    missing = explained("wool coat", "--where", "title=bees")
+    assert f"--mode sparse --index {kb} --where title=bees" in missing
+    monkeypatch.setattr("oreqa.answering.explanation._decided", lambda *_: ("reader", "It is lost."))
+    lost = explained("dance", "--where", "title=bees")
+    assert "Ask for one fact in a short question." in lost
+    assert f"oreqa ask 'Where do bees dance?' --quality best --index {kb} --where title=bees" in lost
+    assert "--quality best" not in explained("dance", "--quality", "best")
+
+
+def test_an_expected_answer_that_stands_in_a_heading_alone(kb: Path, library: Path, fitted_reader: Path) -> None:
+    (library / "harbour.md").write_text("# Zanzibar\n\nThe harbour has twelve boats.\n")
+    assert run("index", library, "--index", kb).exit_code == 0
+    asked = ("explain", "How many boats has the harbour?", "--index", kb, "--reader", fitted_reader)
+    shown = " ".join(run(*asked, "--expected", "Zanzibar").stdout.split())
+    assert "“Zanzibar” stands in the title or heading of passage " in shown
+    assert "whether any passage contains it" not in shown
+
+
 def test_one_question_and_no_file(kb: Path) -> None:
     assert run("explain", "bees", "dance", "--index", kb).exit_code == 2
     assert run("explain", "--index", kb).exit_code == 2

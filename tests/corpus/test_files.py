@@ -49,16 +49,17 @@ def test_a_kind_that_include_names_is_read(tree: Path) -> None:
 def test_files_without_extension(tree: Path) -> None:
     folder = tree / "plain"
     folder.mkdir()
-    for name in ("README", "FAQ.gz", "COPYING", "COPYING.LIB", "makefile", "tool"):
+    for name in ("README", "FAQ.gz", "COPYING", "COPYING.LIB", "makefile", "tool", "INSTALL", "install", "history"):
         (folder / name).write_text("x")
 
     def read(*include: str) -> list[str]:
         return [file.name for file in find_files([folder], include).files]
 
-    assert read() == ["FAQ.gz", "README"]
+    assert read() == ["FAQ.gz", "INSTALL", "README"]
     assert read("COPYING") == ["COPYING"]
     assert read("plain/COPYING", "*file", "README*") == ["README", "makefile"]
-    assert read("*") == ["FAQ.gz", "README"]
+    assert read("*") == ["FAQ.gz", "INSTALL", "README"]
+    assert read("COPY*", "inst*") == ["COPYING", "install"]
 
 
 def test_files_that_an_index_holds_are_read_whatever_their_kind(tree: Path) -> None:

@@ -211,7 +211,7 @@ def test_many_documents_in_two_are_counted_and_three_named(shards: list[Path], l
     line = (
         rf"^shard-2 and shard-1 both hold 4 documents, as {library}/bees.txt, {library}/octopus.md, {library}/rows.jsonl#a; "
         rf"take them out of one of them, as by: oreqa remove {library}/bees.txt {library}/octopus.md '{library}/rows.jsonl#a' "
-        r"--index shard-2 ... \(with --json, oreqa merge lists all of them\)$"
+        r"--index shard-2 --yes ... \(with --json, oreqa merge lists all of them\)$"
     )
     with pytest.raises(IndexStateError, match=line) as raised:
         merge_indexes("kb", shards)

@@ -42,7 +42,7 @@ def chosen_reader(reader: str | Path | None, quality: str | None = None, of_inde
         if quality is not None:
             raise InputError(f"the quality {quality} chooses a reader: leave it or the reader {reader} out")
         return reader
-    name = os.environ.get(QUALITY_VARIABLE) or of_index or "fast" if quality is None else quality
+    name = chosen_quality(quality, of_index)
     if name not in QUALITIES:
         source = f"{QUALITY_VARIABLE}: " if quality is None else ""
         raise InputError(f"{source}there is no quality {name!r}: choose {' or '.join(QUALITIES)}")
@@ -51,6 +51,11 @@ def chosen_reader(reader: str | Path | None, quality: str | None = None, of_inde
             f"the quality best needs {LARGE_ENCODER}, which is not here: oreqa models get {LARGE_ENCODER} (440 MB)"
         )
     return QUALITY_READERS[name]
+
+
+def chosen_quality(quality: str | None, of_index: str | None) -> str:
+    """Return the quality passed, else $OREQA_QUALITY, else the index's, else ``fast``, unchecked."""
+    return os.environ.get(QUALITY_VARIABLE) or of_index or "fast" if quality is None else quality
 
 
 def best_is_here() -> bool:

@@ -40,7 +40,7 @@ _NEXT_STEPS: Mapping[Stage, str] = {
     "documents": "Index documents, or ask with fewer conditions.",
     "search": "Ask with the words that the documents use; oreqa adapt tunes the search to them.",
     "names": "Write what the question names as the documents write it, or leave it out.",
-    "reader": "Ask for one fact in a short question, or ask with --quality best.",
+    "reader": "Ask for one fact in a short question.",
     "order": "Ask more precisely, or ask the document of the right answer alone.",
     "probability": "If it is right, lower the --threshold; oreqa fit finds the best one with questions of your own.",
     "answered": "If it is wrong, name the right answer to see which stage lost it.",

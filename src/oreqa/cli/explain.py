@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from oreqa.cli.application import Command, Panel, app
-from oreqa.cli.hits import need_match, place_text, shown_path
+from oreqa.cli.hits import names_of, need_match, place_text, shown_path
 from oreqa.cli.options import Option
 from oreqa.cli.output import model_or_none, one_line, parse_conditions, print_json, questions_of, say, visible
 from oreqa.errors import InputError
@@ -58,6 +58,7 @@ def explain(
     [bold]oreqa explain "How tall is the tower?" --index kb --expected "330 metres"[/bold]
     """
     from oreqa.answering import Answerer
+    from oreqa.answering.choices import chosen_quality
     from oreqa.answering.replies import explanation_json
 
     text, *others = questions_of(question, None, context.args, takes_file=False)
@@ -70,10 +71,11 @@ def explain(
     if as_json:
         print_json(explanation_json(explanation))
     else:
-        _print(explanation, expected, index)
+        reads_best = reader == "auto" and chosen_quality(quality, answerer.index.snapshot().settings.quality) == "best"
+        _print(explanation, expected, index, where or (), reads_best)
 
 
-def _print(explanation: Explanation, expected: str | None, index: Path) -> None:
+def _print(explanation: Explanation, expected: str | None, index: Path, where: Iterable[str], reads_best: bool) -> None:
     from rich.text import Text
 
     from oreqa.answering.combining import SCORE_MEANINGS
@@ -89,9 +91,13 @@ def _print(explanation: Explanation, expected: str | None, index: Path) -> None:
     for words, what in ((absent, "No document"), (explanation.unread_words, "No passage that was read")):
         if words:
             console.print(f"{what} contains “{'”, “'.join(words)}”.")
+    options = index_option(index) + "".join(f" --where {shlex.quote(condition)}" for condition in where)
     if expected is not None:
-        for line in _expected_lines(explanation, expected, index):
+        for line in _expected_lines(explanation, expected, index, options):
             console.print(visible(line), markup=False)
+    if explanation.stage == "reader" and not reads_best and (expected is None or explanation.expected_place):
+        asked = f"oreqa ask {shlex.quote(explanation.question)} --quality best{options}"
+        console.print(visible(f"To read with the larger model: {asked}"), markup=False)
     if explanation.hits:
         console.print("\nSearch: ranks of sentence / passage by cosine and by BM25", style="bold cyan")
         hits = _shown_hits(explanation.hits)
@@ -110,25 +116,31 @@ def _print(explanation: Explanation, expected: str | None, index: Path) -> None:
         console.print(_log_odds_table(explanation))
 
 
-def _expected_lines(explanation: Explanation, expected: str, index: Path) -> list[str]:
-    """Return where the expected answer stands, that this may be another occurrence, and the command to go on with."""
+def _expected_lines(explanation: Explanation, expected: str, index: Path, options: str) -> list[str]:
+    """Return where the expected answer stands, that this may be another occurrence, and the command to go on with.
+
+    ``options`` are those of the commands that search.
+    """
     place = explanation.expected_place
     if place is None:
-        command = f"oreqa search {shlex.quote(expected)} --mode sparse{index_option(index)}"
+        read_first = sorted(explanation.hits, key=lambda hit: not hit.was_read)
+        if named := next((hit for hit in read_first if hit.holds_expected), None):
+            names = one_line(names_of(named.hit.passage), SHOWN_SENTENCE)
+            return [
+                f"“{one_line(expected, SHOWN_TEXT)}” stands in the title or heading of passage {named.rank},"
+                f" {_place(named)}: “{names}”; answers are taken from the text below"
+            ]
+        command = f"oreqa search {shlex.quote(expected)} --mode sparse{options}"
         return [f"To see whether any passage contains it: {command}"]
     others = f"; also in passage {', '.join(map(str, place.other_ranks[:SHOWN_ANSWERS]))}" if place.other_ranks else ""
     others += ", ..." if len(place.other_ranks) > SHOWN_ANSWERS else ""
     where = f"passage {place.rank}, {place_text(place.passage, place.start)}{others}"
     document = shlex.quote(shown_path(place.passage.document_key))
-    lines = [
+    return [
         f"“{one_line(expected, SHOWN_TEXT)}” stands in {where}: “{one_line(place.sentence, SHOWN_SENTENCE)}”",
         "If that does not answer the question, it is another occurrence: name more of the words that do.",
         f"To read it there: oreqa show {document} {place.start} {place.end}{index_option(index)}",
     ]
-    if explanation.stage == "reader":
-        asked = f"oreqa ask {shlex.quote(explanation.question)} --quality best{index_option(index)}"
-        lines.append(f"To read with the larger model: {asked}")
-    return lines
 
 
 def _shown_hits(hits: Iterable[RankedHit]) -> list[RankedHit]:

@@ -54,16 +54,21 @@ def need_match(where: Sequence[str], index: Index) -> None:
 def no_match(where: Sequence[str], index: Index) -> str:
     """Return the message that no document meets the conditions.
 
-    It names the documents nearest to a path, or else the folders that the index has documents of, and the nearest values
-    of other fields.
+    Of the conditions that fail alone, it names the documents nearest to a path, or else the folders that the index has
+    documents of, and the nearest values of other fields.
     """
+    from oreqa.arguments import conditions
+    from oreqa.index.documents import any_matches
     from oreqa.index.folders import indexed_folders, listed_folders
     from oreqa.index.similar import similar_documents, similar_values
 
     line = f"no document matches --where {' --where '.join(where)}"
-    pairs = [(name, value) for name, _, value in (each.partition("=") for each in where)]
-    paths = [value for name, value in pairs if name == "path"]
     select = index.snapshot().select
+    failing = [each for each in where if not any_matches(select, conditions(parse_conditions([each])))]
+    if not failing:
+        return f"{line}; each condition has documents, but no document meets all"
+    pairs = [(name, value) for name, _, value in (each.partition("=") for each in failing)]
+    paths = [value for name, value in pairs if name == "path"]
     if similar := dict.fromkeys(shown_path(key) for path in paths for key in similar_documents(select, path)):
         return f"{line}; did you mean: {', '.join(similar)}?"
     if folders := indexed_folders(select) if paths else []:

@@ -16,9 +16,6 @@ from oreqa.paths import file_of
 NAMED_KEYS = 5
 """The most documents whose names are printed; JSON has all."""
 
-LARGEST_SHARE = 0.5
-"""The largest share of the documents that is removed without --yes."""
-
 
 @app.command(cls=Command, rich_help_panel=Panel.INDEX)
 def remove(
@@ -43,7 +40,7 @@ def remove(
 
     [bold]oreqa remove docs/2019 docs/2020 --index kb[/bold]
     """
-    from oreqa.index.removal import remove_documents
+    from oreqa.index.removal import LARGEST_SHARE, remove_documents
 
     names = [need_text(document, "the document") for document in documents]
     removed = remove_documents(index, names, largest_share=1.0 if yes else LARGEST_SHARE)

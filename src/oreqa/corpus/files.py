@@ -228,7 +228,10 @@ class _Walk:
             self.passed_over.add(path)
 
     def _is_read(self, path: Path) -> bool:
-        is_named = path.suffix.lower() in self._kinds or any(fnmatchcase(path.name, name) for name in self._names)
+        if path.suffix:
+            is_named = path.suffix.lower() in self._kinds
+        else:
+            is_named = any(fnmatchcase(path.name, name) for name in self._names)
         return is_named or is_document_name(path) or is_supported(path)
 
     def _leave_out(self, path: Path, is_folder: bool, reason: str) -> None:

@@ -53,20 +53,22 @@ def may_be_text(suffix: str) -> bool:
     return kind not in ("application", "audio", "font", "image", "video")
 
 
-_DOCUMENT_NAMES = frozenset(
-    ("readme", "faq", "news", "install", "changes", "changelog", "history", "todo", "bugs", "notes", "usage", "manual",
-     "howto", "hacking")
-)  # fmt: skip
+_DOCUMENT_NAMES = frozenset(("readme", "faq", "changelog"))
+_DOCUMENT_NAMES_IN_CAPITALS = frozenset(
+    ("NEWS", "INSTALL", "CHANGES", "HISTORY", "TODO", "BUGS", "NOTES", "USAGE", "MANUAL", "HOWTO", "HACKING")
+)
+"""In other letters, these may be the names of scripts or of a program's data: install, history."""
 
 
 def is_document_name(path: Path) -> bool:
     """Return whether a file's name is one that text files without extension have.
 
     Examples:
-        >>> is_document_name(Path("doc/README")), is_document_name(Path("FAQ.gz")), is_document_name(Path("a.out"))
+        >>> is_document_name(Path("doc/README")), is_document_name(Path("FAQ.gz")), is_document_name(Path("install"))
         (True, True, False)
     """
-    return path.name.lower().removesuffix(".gz") in _DOCUMENT_NAMES
+    name = path.stem if path.suffix.lower() == ".gz" else path.name
+    return name.lower() in _DOCUMENT_NAMES or name in _DOCUMENT_NAMES_IN_CAPITALS
 
 
 def is_text_name(path: Path) -> bool:

@@ -30,6 +30,7 @@ from oreqa.index.generations import (
 )
 from oreqa.index.joining import join_index
 from oreqa.index.publish import link_fitted, note_contents, note_documents
+from oreqa.index.removal import exceeds_share
 from oreqa.index.replacing import clear_folder, drop_draft, publish_draft
 from oreqa.index.segments import Segment, link_segment, open_segments
 from oreqa.index.store import SQLITE_ERRORS, model_place, open_documents
@@ -243,17 +244,18 @@ def _is_there(database: sqlite3.Connection, part: _Part, places: Sequence[tuple[
         return True
     holders = [next(folder for last, folder in reversed(places) if number > last) for number, _, _ in both]
     if both:
-        keys = [key for (_, key, _), holder in zip(both, holders, strict=True) if holder == holders[0]]
-        raise _overlap(part.folder, holders[0], keys, has_existing)
+        shared = [key for (_, key, _), holder in zip(both, holders, strict=True) if holder == holders[0]]
+        raise _overlap(part.folder, holders[0], shared, len(keys), has_existing)
     return False
 
 
-def _overlap(folder: Path, holder: Path, keys: Sequence[str], has_existing: bool) -> IndexStateError:
-    """Return the error for documents that two indexes hold."""
+def _overlap(folder: Path, holder: Path, keys: Sequence[str], every: int, has_existing: bool) -> IndexStateError:
+    """Return the error for documents that two indexes hold, of ``every`` document of the index to remove them from."""
     listed, names = keys[:_KEYS_SHOWN], " ".join(map(shlex.quote, keys[:_KEYS_SHOWN]))
     which = listed[0] if len(keys) == 1 else f"{len(keys):,} documents, as {', '.join(listed)}"
     rest = "" if len(keys) <= _KEYS_SHOWN else " ... (with --json, oreqa merge lists all of them)"
-    take = f"take {'it' if len(keys) == 1 else 'them'} out of one of them, as by: oreqa remove {names}{index_option(folder)}"
+    remove = f"oreqa remove {names}{index_option(folder)}{' --yes' if exceeds_share(len(keys), every) else ''}"
+    take = f"take {'it' if len(keys) == 1 else 'them'} out of one of them, as by: {remove}"
     otherwise = ", or merge all into a new folder" if has_existing else ""
     return IndexStateError(f"{folder} and {holder} both hold {which}; {take}{rest}{otherwise}", documents=list(keys))
 

@@ -15,6 +15,9 @@ from oreqa.index.generations import require_generation
 from oreqa.index.store import open_documents
 from oreqa.index.writer import open_writer
 
+LARGEST_SHARE = 0.5
+"""The largest share of the documents that ``oreqa remove`` removes without --yes."""
+
 
 def remove_documents(
     folder: str | Path, documents: str | Path | Iterable[str | Path], device: str = "cpu", *, largest_share: float = 1.0
@@ -47,8 +50,13 @@ def remove_documents(
         if whole and len({row.source for row in rows}) > 1:
             reason = f"all {every:,} documents of the index lie in it"
             raise InputError(f"{whole[0]}: {reason}; name folders within it, or delete the index: {folder}")
-        if len(rows) > max(1, largest_share * every):
+        if exceeds_share(len(rows), every, largest_share):
             raise InputError(f"{len(rows):,} of the {every:,} documents would be removed; if you mean it, add --yes")
         writer.remove([row.number for row in rows], sorted({row.source for row in rows}))
         writer.publish(forget=True)
         return sorted(row.key for row in rows)
+
+
+def exceeds_share(count: int, every: int, share: float = LARGEST_SHARE) -> bool:
+    """Return whether several documents are more than a share of ``every`` document."""
+    return count > max(1, share * every)
