@@ -132,7 +132,7 @@ class Answerer(OfOneProcess):
     ) -> Answerer:
         """Open an index for questions, with models by name or folder. Without a reader (None), the answers are sentences.
 
-        ``quality`` chooses the reader. ``best`` takes about seven times as long as ``fast``, gets more answers right, and
+        ``quality`` chooses the reader. ``best`` takes several times as long as ``fast``, gets more answers right, and
         needs all-mpnet-base-v2 (``oreqa models get``): its reader reads what that of ``fast`` ranks first of ten passages.
         The default is $OREQA_QUALITY, else the index's quality, else ``fast``. A named ``reader`` overrides it.
 

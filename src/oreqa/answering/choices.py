@@ -139,10 +139,10 @@ def load_stages(
     index: Index, reader: str | Path | None, span_reranker: str | Path | None, hit_reranker: str | Path | None, device: str
 ) -> LoadedModels:
     """Load the named models and the index's encoder in parallel, so that a single question hardly waits."""
-    first = passage_reranker_of(reader)
+    small = passage_reranker_of(reader)
     with ThreadPoolExecutor(max_workers=2) as pool:
         reading = None if reader is None else pool.submit(Reader, reader, device=device)
-        ranking = None if first is None else pool.submit(Reader, first, device=device)
+        ranking = None if small is None else pool.submit(Reader, small, device=device)
         comparing = None if span_reranker is None else pool.submit(CrossEncoder, span_reranker, device=device)
         scorer = load_hit_reranker(hit_reranker, device)
         _ = index.encoder

@@ -138,7 +138,7 @@ def _expected_lines(explanation: Explanation, expected: str, index: Path, option
     document = shlex.quote(shown_path(place.passage.document_key))
     return [
         f"“{one_line(expected, SHOWN_TEXT)}” stands in {where}: “{one_line(place.sentence, SHOWN_SENTENCE)}”",
-        "If that does not answer the question, it is another occurrence: name more of the words that do.",
+        "If that sentence does not answer the question, pass --expected more words of the one that does.",
         f"To read it there: oreqa show {document} {place.start} {place.end}{index_option(index)}",
     ]
 

@@ -181,7 +181,7 @@ class Option:
         Quality | None,
         models_option(
             metavar="QUALITY",
-            help="fast, or best: seven times slower, more answers right. It needs all-mpnet-base-v2 (`oreqa models get`).",
+            help="fast, or best: several times slower, more answers right. It needs all-mpnet-base-v2 (`oreqa models get`).",
             show_default="$OREQA_QUALITY, else the index's, else fast",
         ),
     ]
