@@ -41,7 +41,7 @@ def test_the_stages_as_tables_and_as_json(kb: Path, fitted_reader: Path, monkeyp
     assert place["sentence"][place["start"] : place["end"]] == "leather"
     text = " ".join(shown.stdout.split())
     assert f"“leather” stands in passage {boots['rank']}, " in text
-    assert ": “The boots are made of leather.” If that does not answer the question, it is another occurrence" in text
+    assert ": “The boots are made of leather.” If that sentence does not answer the question, pass --expected" in text
     assert "To read it there: oreqa show " in text
     missing = " ".join(run(*asked, "--expected", "wool coat").stdout.split())
     assert "To see whether any passage contains it: oreqa search 'wool coat' --mode sparse" in missing
