@@ -51,11 +51,15 @@ RECIPE = Path(__file__).parents[2] / "recipes" / "small" / "reranker.toml"
 SETS = {"squad": "squad/squad-v1.1-dev.json.gz", "nq": "extractive/qed-nq-train.json.gz"}
 """Of NQ only the held-out articles are searched and asked about."""
 BASE = "M = 6, marked"
+ALL = "pool=40"
+"""Wrong spans are drawn from all mined ones: the recipe's 20 best are too few for M of the paper's size."""
 VARIANTS = {
     BASE: ("candidates=6",),
     "M = 2, marked": ("candidates=2",),
     "M = 12, marked": ("candidates=12",),
-    "M = 20, marked": ("candidates=20",),
+    "M = 25, marked": ("candidates=25", ALL),
+    "M = 30, marked": ("candidates=30", ALL),
+    "M = 40, marked": ("candidates=40", ALL),
     "M = 6, unmarked": ("candidates=6", "marking=unmarked"),
     "M = 6, appended": ("candidates=6", "marking=appended"),
 }
@@ -169,9 +173,10 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=500, help="how many mined questions to train on")
     parser.add_argument("--asked", type=int, default=300, help="how many questions to ask of each set")
     parser.add_argument(
-        "--most", type=int, nargs="+", default=[2, 3, 5, 10, 15], help=f"values of K for {BASE}; the others have {SPANS}"
+        "--most", type=int, nargs="+", default=[2, 3, 5, 10, 15, 25], help=f"values of K for {BASE}; the others have {SPANS}"
     )
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--name", default="ablations", help="of the results file")
     options = parser.parse_args()
     hashed = data_hash([options.predictions])
     work = kept_folder(options.work, DEFAULT_READER, settings=[hashed, options.questions, options.asked, *options.set])
@@ -188,7 +193,8 @@ def main() -> None:
         for name, of_set in baselines.items()
     }
     sizes: dict[str, Any] = {"mined questions": options.questions, "asked": {n: len(a.rows) for n, a in asked.items()}}
-    sizes |= {"seeds": options.seeds, "settings": options.set, "with right and wrong spans": {}, "steps": {}}
+    sizes |= {"seeds": options.seeds, "settings": options.set, "with right and wrong spans": {}}
+    sizes |= {"steps": {}, "trained at": {}}
     shown: dict[str, Any] = {}
     for variant in [name for name in VARIANTS if name == BASE or name in (options.variant or VARIANTS)]:
         depths = options.most if variant == BASE else [SPANS]
@@ -197,6 +203,7 @@ def main() -> None:
             folder = work / f"{variant.replace(' ', '').replace(',', '-').replace('=', '')}-{seed}"
             record = train([*options.set, *VARIANTS[variant], f"seed={seed}"], learned, folder)
             sizes["with right and wrong spans"][variant], sizes["steps"][variant] = record["questions"], record["steps"]
+            sizes["trained at"][folder.name] = record["commit"]
             for name, of_set in asked.items():
                 most = max(*depths, SPANS)  # what is shown has SPANS
                 rows = rerank(of_set, folder, most, folder / f"scores-{name}-{most}.json")
@@ -208,7 +215,7 @@ def main() -> None:
             table[name][f"{variant}: {order}"] = compared(of_order, baselines[name])
             print(name, variant, order, table[name][f"{variant}: {order}"]["em"], flush=True)
     sizes |= {"predictions_sha256": hashed, "data_sha256": data_hash([options.data / file for file in SETS.values()])}
-    report("reconsider/ablations", {**sizes, **table, "examples": shown})
+    report(f"reconsider/{options.name}", {**sizes, **table, "examples": shown})
 
 
 if __name__ == "__main__":
