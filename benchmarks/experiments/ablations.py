@@ -5,9 +5,9 @@ Run:  oreqa mine predictions -k 40 --data ../shared/data/extractive/squad-train-
       OREQA_PRECISION=f32 python benchmarks/experiments/ablations.py --data ../shared/data \\
           --predictions runs/predictions.jsonl --work runs/ablations
 
-Every variant is trained by recipes/small/reranker.toml on the same mined questions, once a seed. Each question is asked of
-all paragraphs of its set, of which five are read, once; each re-ranker then orders the same answers. What --work holds is
-neither trained nor measured again.
+Every variant is trained by recipes/small/reranker.toml on the same mined questions, once a seed; --set backbone=FOLDER
+starts from another re-ranker. Each question is asked of all paragraphs of its set, of which five are read, once; each
+re-ranker then orders the same answers. What --work holds is neither trained nor measured again.
 """
 
 from __future__ import annotations
@@ -127,6 +127,22 @@ def right(rows: Sequence[Row], weights: Combination, reranked: bool) -> list[flo
     return [first_score(row, ranked_answers(row, weights, reranked)) for row in rows]
 
 
+def baseline_rows(asked: Asked, baselines: dict[str, list[float]]) -> dict[str, Any]:
+    """Return the EM of each order without a re-ranker, its difference from the reader's, and how often an answer among the
+    reader's first k is right."""
+    table: dict[str, Any] = {}
+    for name, values in baselines.items():
+        table[name] = {"em": round(100 * float(np.mean(values)), 2)}
+        table[name] |= {"over reader": asdict(paired_difference(baselines["reader"], values, 0))} if name != "reader" else {}
+    ranked = [ranked_answers(row, PLAIN, False) for row in asked.rows]
+    for k in (5, 10, 25):
+        best = [
+            max((first_score(row, [a]) for a in own[:k]), default=0.0) for row, own in zip(asked.rows, ranked, strict=True)
+        ]
+        table["reader"][f"em@{k}"] = round(100 * float(np.mean(best)), 2)
+    return table
+
+
 def compared(runs: Sequence[Sequence[float]], baselines: dict[str, list[float]]) -> dict[str, Any]:
     """Return the EM over seeds, the difference of the mean over seeds from each baseline, question by question, and the p
     over seeds that it is none (a t-test, as the baselines have no seed)."""
@@ -188,10 +204,7 @@ def main() -> None:
         name: {label: right(of_set.rows, weights, False) for label, weights in BASELINES.items()}
         for name, of_set in asked.items()
     }
-    table: dict[str, dict[str, Any]] = {
-        name: {label: {"em": round(100 * float(np.mean(values)), 2)} for label, values in of_set.items()}
-        for name, of_set in baselines.items()
-    }
+    table: dict[str, dict[str, Any]] = {name: baseline_rows(asked[name], values) for name, values in baselines.items()}
     sizes: dict[str, Any] = {"mined questions": options.questions, "asked": {n: len(a.rows) for n, a in asked.items()}}
     sizes |= {"seeds": options.seeds, "settings": options.set, "with right and wrong spans": {}}
     sizes |= {"steps": {}, "trained at": {}}
