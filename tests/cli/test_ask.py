@@ -3,10 +3,12 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
+from oreqa.answering import Answerer
 from oreqa.cli import app
 from oreqa.index.in_memory import index_documents
 
@@ -94,6 +96,31 @@ def test_many_questions(kb: Path, tmp_path: Path) -> None:
     assert len(json.loads(one.stdout)) == 1
     empty = run("ask", "--questions", "-", *more, given="\n")
     assert (empty.exit_code, empty.stderr) == (2, "error: standard input: it holds no question\n")
+
+
+def test_answers_are_printed_as_they_come_and_stay_when_interrupted(
+    kb: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    questions = ["how many hearts", "where are flowers", "who lays eggs"]
+    (tmp_path / "q.txt").write_text("\n".join(questions))
+    asked = ("ask", "--questions", tmp_path / "q.txt", "--index", kb, "--reader", "none", "--threshold", 0)
+    whole, rows = run(*asked).stdout, json.loads(run(*asked, "--json").stdout)
+    reply = Answerer.reply
+
+    def stop_at_second(self: Answerer, texts: list[str], *rest: Any, **options: Any) -> Any:
+        if questions[0] not in texts:
+            raise KeyboardInterrupt
+        return reply(self, texts, *rest, **options)
+
+    monkeypatch.setattr(Answerer, "reply", stop_at_second)
+    stopped = run(*asked)
+    assert (stopped.exit_code, stopped.stderr) == (130, "interrupted; 1 of 3 questions answered\n")
+    assert stopped.stdout == whole[: whole.index(questions[1])]
+    stopped = run(*asked, "--json")
+    assert (stopped.exit_code, stopped.stderr) == (130, "interrupted; 1 of 3 questions answered\n")
+    assert json.loads(stopped.stdout) == rows[:1]
+    alone = run("ask", questions[1], "--index", kb, "--reader", "none")
+    assert (alone.exit_code, alone.stdout, alone.stderr) == (130, "", "interrupted\n")
 
 
 @pytest.mark.slow

@@ -68,6 +68,21 @@ def test_a_bar_on_a_terminal(clock: list[float], monkeypatch: pytest.MonkeyPatch
     assert "reading" in out.getvalue()
 
 
+def test_what_is_printed_while_a_bar_shows_goes_to_standard_output(
+    clock: list[float], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    terminal = RichConsole(file=io.StringIO(), force_terminal=True, width=80)
+    monkeypatch.setattr(console, "Console", lambda err: terminal)
+    with progress_bar("answering", 10) as advance:
+        for number in range(3):
+            clock[0] += 3
+            advance(1)
+            if number:
+                advance.hide()
+            print(number)
+    assert capsys.readouterr() == ("0\n1\n2\n", "")
+
+
 def test_what_an_earlier_run_did_makes_no_rate(clock: list[float]) -> None:
     with progress_bar("training", 100) as advance:
         advance(60)

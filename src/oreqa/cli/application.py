@@ -36,6 +36,9 @@ class _StoppedError(Exception):
     """Ctrl-C in the named command, or an error that typer would mistake for it; that error is then the cause."""
 
 
+INTERRUPTED = 130
+"""The exit code after Ctrl-C."""
+
 _KEEPING_NOTHING = (
     "ask",
     "chat",
@@ -55,7 +58,6 @@ _KEEPING_NOTHING = (
     "plan",
 )
 """Commands that start over when they are run again."""
-
 
 _ZSH_CALL = '_oreqa_completion "$@"'
 
@@ -215,7 +217,7 @@ def _described(error: Exception) -> tuple[str, str, int]:
     if isinstance(error, OreqaError):
         return "error: ", str(error), error.exit_code
     if isinstance(error, _StoppedError):
-        return "", f"interrupted{_kept(error.args[0])}", 130
+        return "", f"interrupted{_kept(error.args[0])}", INTERRUPTED
     if hasattr(error, "format_message"):  # a usage error; its class has no public name in every typer
         message, context = one_line(error.format_message()).replace("Value error, ", ""), getattr(error, "ctx", None)
         message = message.removesuffix(".") + _elsewhere(error, context)

@@ -12,10 +12,10 @@ import typer
 
 from oreqa.cli.answers import state_note
 from oreqa.cli.application import Command, Panel, app
-from oreqa.cli.ask import document_states, print_reply, shown_answers, with_states
 from oreqa.cli.hits import no_match, print_question
 from oreqa.cli.options import Option, number_option
 from oreqa.cli.output import counted, model_or_none, one_line, parse_conditions, print_json, questions_of, say
+from oreqa.cli.replies import document_states, print_reply, shown_answers, with_states
 from oreqa.cli.sources import remember_sources, source_at
 from oreqa.errors import InputError, OreqaError
 

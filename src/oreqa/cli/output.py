@@ -8,6 +8,7 @@ import re
 import select
 import stat
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,11 +43,36 @@ def say(line: str, err: bool = False, colour: str | None = None) -> None:
 
 def print_json(value: Any, indent: int | None = 2) -> None:
     """Print a JSON document on standard output, with control characters escaped; on one line without an ``indent``."""
+    with writing():
+        typer.echo(_json_text(value, indent))
+
+
+def _json_text(value: Any, indent: int | None) -> str:
     # A stream that is not UTF-8 would replace unsupported characters by escapes that are not JSON's.
     utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8" if sys.stdout else True
     text = json.dumps(value, ensure_ascii=not utf8, indent=indent)
-    with writing():
-        typer.echo(_UNSAFE_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
+    return _UNSAFE_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+class JsonList:
+    """A JSON list on standard output, printed item by item; ``close`` completes it if it has any."""
+
+    def __init__(self) -> None:
+        self._is_open = False
+
+    def append(self, value: Any) -> None:
+        """Print one more item."""
+        text = textwrap.indent(_json_text(value, 2), "  ")
+        with writing():
+            typer.echo((",\n" if self._is_open else "[\n") + text, nl=False)
+        self._is_open = True
+
+    def close(self) -> None:
+        """Complete the list; nothing is printed if it is empty."""
+        if self._is_open:
+            with writing():
+                typer.echo("\n]")
+        self._is_open = False
 
 
 def parse_conditions(where: Sequence[str]) -> list[tuple[str, str]]:

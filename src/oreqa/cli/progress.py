@@ -50,6 +50,7 @@ class ProgressBar:
             TextColumn("{task.fields[figures]}", markup=False),
             console=console,
             transient=True,
+            redirect_stdout=False,  # it would print on standard error what is meant for a file
         )
         self._task = self._bar.add_task(what, total=None, figures="")
 
@@ -70,7 +71,8 @@ class ProgressBar:
         self._expected_end = now + (now - self._begun) * (total - done) / done if _tells(self._share) else None
         self._show()
 
-    def close(self) -> None:
+    def hide(self) -> None:
+        """Take the bar off the terminal, until the next step: call it before printing."""
         if self._bar.live.is_started:  # stopping one that never showed prints an empty line
             self._bar.stop()
 
@@ -94,10 +96,10 @@ class ProgressBar:
     def _show(self) -> None:
         now = time.monotonic()
         if self._terminal:
-            if now - self._begun > SHOWN_AFTER:
-                self._bar.start()
             share = self._share if self.total is None else self.done / max(1, self.total)
             self._bar.update(self._task, total=None if share is None else 1.0, completed=share or 0, figures=self.figures())
+            if now - self._begun > SHOWN_AFTER:
+                self._bar.start()
         elif now > self._next_line:
             self._next_line = now + LINE_EVERY
             say(f"{self.what}: {self.figures()}", err=True)
@@ -115,7 +117,7 @@ def progress_bar(what: str, total: int | None = None) -> Iterator[ProgressBar]:
     try:
         yield bar
     finally:
-        bar.close()
+        bar.hide()
 
 
 def duration(seconds: float) -> str:
