@@ -33,6 +33,8 @@ SYSTEMS = {
     "endx_mined": System("mined", ("negatives=4",)),
     "dual_dot": System(None, (*ALONE, *RAW)),
     "endx_dot": System("dual_dot", (*RAW, *KEEP_CROSS)),
+    "dual_four_epochs": System(None, (*ALONE, "epochs=4")),
+    "endx_four_epochs": System("dual_four_epochs", (*KEEP_CROSS, "epochs=4")),
 }
 CHANGES: dict[str, tuple[str, ...]] = {
     "without_qq": ("alignment.question_question=0.0",),
