@@ -33,9 +33,35 @@ def test_what_titles_say_is_no_label() -> None:
 
 def test_similar_lines_are_those_of_lists_and_rows() -> None:
     text = "The hours of the shop\nare these.\n\n- Monday 9 to 17\n- Friday 9 to 20\n\ncode: NU; country: Niue\n\nSee you."
-    lines = [text[begin:end].strip() for begin, end in similar_lines(text)]
+    lines = [text[slice(*line)].strip() for line, _ in similar_lines(text)]
     assert lines == ["- Monday 9 to 17", "- Friday 9 to 20", "code: NU; country: Niue"]
     assert similar_lines("Prose that goes on\nand on.\n\nTwo paragraphs.") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("Knot DNS needs libraries:\n- libedit\n- gnutls >= 3.3", {"- libedit": "Knot DNS needs libraries:"}),
+        ("Knot DNS needs these.\n1. libedit\n2. gnutls", {"1. libedit": "Knot DNS needs these."}),
+        ("Knot DNS needs:\n\n* libedit\n* gnutls\n\nEnd.\n\n* other", {"* gnutls": "Knot DNS needs:", "* other": ""}),
+        ("Open:\nMonday 9\nTuesday 10\nFriday 8", {"Monday 9": "Open:", "Friday 8": "Open:"}),
+        ("Monday 9\nTuesday 10\nFriday 8", {"Monday 9": "", "Friday 8": ""}),
+        (
+            "Ports:\n- Alpha:\n  - tcp 80\n  - udp 81\n- Beta: 90\n- Gamma 5",
+            {
+                "- Alpha:": "Ports:",
+                "- tcp 80": "- Alpha:",
+                "- udp 81": "- Alpha:",
+                "- Beta: 90": "Ports:",
+                "- Gamma 5": "Ports:",
+            },
+        ),
+    ],
+)
+def test_the_lead_in_of_a_list_belongs_to_its_items(text: str, lines: dict[str, str]) -> None:
+    lead_ins = {text[slice(*line)].strip(): text[slice(*lead_in)].strip() for line, lead_in in similar_lines(text)}
+    assert lead_ins.items() >= lines.items()
+    assert not lead_ins.keys() & {lead_in for lead_in in lead_ins.values() if not lead_in.startswith("-")}
 
 
 def test_a_line_that_alone_holds_a_label_rules_out_the_others() -> None:

@@ -147,9 +147,10 @@ def _excluded(question: str, passages: Sequence[Passage]) -> list[list[Range]]:
     named = labels(question, [passage_head(passage.title, passage.heading) for passage in passages])
     if not named:
         return excluded
-    lines = [(number, line) for number, passage in enumerate(passages) for line in similar_lines(passage.text)]
-    ruled = ruled_out(named, [passages[number].text[slice(*line)] for number, line in lines])
-    for (number, line), out in zip(lines, ruled, strict=True):
+    lines = [(number, *line) for number, passage in enumerate(passages) for line in similar_lines(passage.text)]
+    texts = [(passages[number].text, line, lead_in) for number, line, lead_in in lines]
+    ruled = ruled_out(named, [f"{text[slice(*lead_in)]} {text[slice(*line)]}" for text, line, lead_in in texts])
+    for (number, line, _), out in zip(lines, ruled, strict=True):
         if out:
             excluded[number].append(line)
     return excluded

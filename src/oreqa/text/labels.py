@@ -15,6 +15,9 @@ from oreqa.text.stop_words import STOP_WORDS, WORD
 _FIELD = re.compile(r"^[ \t]*(?P<name>[^\W\d_][\w /()-]{0,39}?)[ \t]*:[ \t]+(?P<value>\S.{0,99})$", re.MULTILINE)
 """A line that names the value it gives, as "Default: no"."""
 
+_MARK = re.compile(r"[ \t]*(?:(?:[-*+•‣◦]|\d{1,3}(?:\.\d{1,3})*[.)])[ \t]+\S|\|)")
+"""The mark of a list's item, and the bar of a table's row."""
+
 MIN_LEAD = 0.5
 """The lead, in nats, of the labels in a line over those in lines that it rules out."""
 
@@ -30,15 +33,34 @@ def labels(question: str, heads: Collection[str]) -> set[str]:
     return names - _words(" ".join(heads))
 
 
-def similar_lines(text: str) -> list[Range]:
-    """Return the lines of lists and the rows of tables in a text."""
+def similar_lines(text: str) -> list[tuple[Range, Range]]:
+    """Return the lines of lists and the rows of tables in a text, each with the lead-in of its list; (0, 0) if none.
+
+    A lead-in is what stands before a list and ends in a colon or directly above its marks, and the item above its own list.
+    """
     ends = set(line_ends(text))
-    lines = []
+    lines = list[tuple[Range, Range]]()
+    lead, above = (0, 0), (0, 0)
     for begin, end in pairwise([0, *unit_ends(text), len(text)]):
         first = end - len(text[begin:end].lstrip())
-        if first < end and (begin in ends or end in ends or row_cells(text, first)):
-            lines.append((begin, end))
+        if first >= end:
+            continue
+        introduces = text[first:end].rstrip().endswith(":")
+        listed = begin in ends or end in ends or bool(row_cells(text, first))
+        is_marked = bool(_MARK.match(text, begin))
+        if begin not in ends and not is_marked and (introduces or (listed and _MARK.match(text, end))):
+            lead, above = (first, end), (0, 0)
+        elif listed:
+            above = above if _indentation(text, first) > _indentation(text, above[0]) else (0, 0)
+            lines.append(((begin, end), above if above[1] else lead))
+            above = (first, end) if introduces else above
+        else:
+            lead, above = (0, 0), (0, 0)
     return lines
+
+
+def _indentation(text: str, place: int) -> int:
+    return place - text.rfind("\n", 0, place)
 
 
 def other_fields(question: str, text: str) -> list[Range]:
