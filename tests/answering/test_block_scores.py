@@ -59,6 +59,7 @@ def span_of(number: int, text: str) -> ScoredSpan:
         ("How has it changed?", True),
         ("Can I restrict access by address?", True),
         ("Is it risky to turn it on?", True),
+        ("Which kind of files does it read?", True),
         ("Can I choose it or not?", True),
         ("Is a bee an animal or an insect?", False),
         ("Is there an option to turn it off?", False),
@@ -73,6 +74,7 @@ def span_of(number: int, text: str) -> ScoredSpan:
         ("Who described how it was built?", False),
         ("What is the default port?", False),
         ("Which class is it?", False),
+        ("Which version of gnutls does it need?", False),
         ("When was it built?", False),
     ],
 )

@@ -38,6 +38,8 @@ def test_how_many_things_a_question_asks_for(question: str, number: int | None) 
         "Which of the engines are supported?",
         "Which two options control how often it runs?",
         "Name the largest rivers of France.",
+        "Which versions of gnutls does it need?",
+        "What kind of files does it read?",
         "Please name all its ports",
         "List everything that it needs",
     ],
@@ -60,6 +62,8 @@ def test_a_plural_or_a_number_asks_for_several(question: str) -> None:
         "Name the capital.",
         "Name the capital of the Netherlands",
         "Name the man who wrote the books",
+        "Which version of gnutls does it need?",
+        "What percentage of people is poor?",
     ],
 )
 def test_other_questions_ask_for_one(question: str) -> None:

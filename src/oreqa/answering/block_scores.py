@@ -16,7 +16,7 @@ from oreqa.corpus.splitter import passage_head
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.reader.blocks import TokenOdds
 from oreqa.text.asking import asks_yes_or_no
-from oreqa.text.several import asks_for_several
+from oreqa.text.several import SINGLE_OF, asks_for_several
 from oreqa.text.structures import find_structures
 
 LOWEST_SELECTION, HEADING, LISTED = -1.5, 5.0, 2.0
@@ -24,7 +24,7 @@ LOWEST_SELECTION, HEADING, LISTED = -1.5, 5.0, 2.0
 cosine of question and heading; and the bonus of a list if the question asks for one."""
 
 _OPEN = re.compile(
-    r"""
+    rf"""
     (?:^|[,;:.?!]\ )(?:and\ |but\ |so\ )?(?:
         how\ (?:do|does|did|can|could|should|would|might|must|to|is|are|was|were|will|has|have|come)
         |why
@@ -34,10 +34,10 @@ _OPEN = re.compile(
     )\b
     |^what\ (?:are|happens|goes|should|must|can|is\ (?:to\ be\ done|(?:needed|required|necessary)\ (?:to|for|before)))\b
     |^what\ (?:is|does)\ .+\ (?:mean|for)\W*$
-    |^(?:which|what)\ (?:\w+\ ){0,2}\w{2,}s\ (?:are|do|does|can|could|must|should|may|have|belong|exist)\b
+    |^(?:which|what){SINGLE_OF}\ (?:\w+\ ){{0,2}}\w{{2,}}s\ (?:are|do|does|can|could|must|should|may|have|belong|exist)\b
     |^what(?:\ is|['’]s)\ (?:
         (?!the\b|my\b|this\b)(?:an?\ )?[\w-]+(?:\ [\w-]+)?\W*$
-        |an?(?:\ (?!(?:at|called|for|in|of|on|to|used)\b)[\w-]+){3}\W*$
+        |an?(?:\ (?!(?:at|called|for|in|of|on|to|used)\b)[\w-]+){{3}}\W*$
         |the\ (?:(?:main|key)\ )?(?:differences?|procedure|advantage)\ (?:between|for|of|to|when)\b
         |the\ (?:best|correct|easiest|preferred|proper|recommended|right|safest|simplest|usual)\ (?:way|method)\b
     )

@@ -55,7 +55,8 @@ def several_ranges(text: str, best: Range, spans: Sequence[Span], number: int | 
     for start, end in sorted(scores, key=lambda place: -scores[place]):
         if scores[start, end] < lowest or len(items) >= (number or MOST_SPANS):
             break
-        if all(end <= first or last <= start for first, last in taken):
+        is_apart = all(end <= first or last <= start for first, last in taken)
+        if is_apart and text[start:end].strip(" .,:;"):
             taken.append((start, end))
             items = _different(text, [*items, *_items(text, (start, end))])
     return sorted(items[:MOST_SPANS])

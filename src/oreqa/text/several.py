@@ -26,8 +26,11 @@ _ASKED_NUMBER = re.compile(
 )
 _VERB = r"(?:is|was|do|does|did|has|have|had|can|could|would|should)\b"
 _NO_OBJECT = r"(?! (?:the|a|an|is|has|it|its|his|her|their|my|your|up|out)\b)"
+SINGLE_OF = r"(?!\s(?:[\w-]+\s)?(?!(?:kind|type|sort|class|set|list)\b)[\w-]+(?<!s)\sof\b)"
+"""No noun that stands for one thing follows, as the version in "which version of gnutls"."""
+
 _SEVERAL = re.compile(
-    rf"\b(?:which|what)(?: (?!{_VERB})[\w'-]+){{0,2}} (?!{_VERB}){_PLURAL}{_NO_OBJECT}"
+    rf"\b(?:which|what){SINGLE_OF}(?: (?!{_VERB})[\w'-]+){{0,2}} (?!{_VERB}){_PLURAL}{_NO_OBJECT}"
     r"|\b(?:who|what|which) (?:all|are|were)\b|\b(?:which|what) of the .{1,40} (?:are|were|have|do|did)\b"
     rf"|\bnames of (?:the |all )?(?:[\w'-]+ ){{0,2}}?{_PLURAL}"
     rf"|^\W*(?:please )?(?:name|list)\b(?: (?!(?:of|in|for|that|which|who|where)\b)[\w'-]+){{0,3}}? {_PLURAL}"
