@@ -10,13 +10,13 @@ from oreqa.index.search import Index
 from oreqa.index.snapshot import Snapshot
 from oreqa.index.spelling import misspelt, with_words
 
-TEXT = "Garbage is collected on Wednesday. The mayor receives guests. The treasurer's cabbage grows. A rhinoceros."
+TEXT = "Ask clerk@monet.example or read /srv/ledger/notes. Garbage is collected on Wednesday. The mayor receives guests. The treasurer's cabbage grows. A rhinoceros."
 
 
 @pytest.fixture(scope="module")
 def snapshot(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     kb = tmp_path_factory.mktemp("spelling") / "kb"
-    index_documents(kb, [Document("town", "Town", TEXT)], model=tiny)
+    index_documents(kb, [Document("town/guets/a.txt", "Town", TEXT)], model=tiny)
     return Index.open(kb).snapshot()
 
 
@@ -29,6 +29,9 @@ def snapshot(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
         ("which garbag and which collecting", {}),  # their stems are there
         ("where is the garbbbge", {}),
         ("what is a farbage", {}),  # another first letter
+        ("what does monit say", {}),  # near to a part of an address alone
+        ("who keeps the ledgar", {}),  # near to a part of a path alone
+        ("where is guets", {}),  # a document is below it
         ("Which Garbige, garbige_days, /garbige and garbige.txt", {}),
         ("", {}),
     ],

@@ -109,13 +109,13 @@ class Bm25:
         texts = sum(len(rows) - int(np.count_nonzero(rows[_near(rows, dead)] == dead)) for rows, dead in held if len(rows))
         return self._texts_with.setdefault(number, texts)
 
-    def first_with(self, number: int) -> int:
-        """Return the place of the first text that holds a word. Raises ValueError if none does."""
+    def first_with(self, number: int, most: int) -> list[int]:
+        """Return the places of the first texts that hold a word, ``most`` at most."""
+        places: list[int] = []
         for place, (part, start) in enumerate(zip(self._parts, self._starts, strict=False)):
-            rows = np.setdiff1d(self._held(place, number)[0], part.dead)
-            if len(rows):
-                return int(start + rows[0] - np.searchsorted(part.dead, rows[0]))
-        raise ValueError(f"no text holds the word {number}")
+            rows = np.setdiff1d(self._held(place, number)[0], part.dead)[: most - len(places)]
+            places += (start + rows - np.searchsorted(part.dead, rows)).tolist()
+        return places
 
     def bound(self, numbers: Ints, unknown: int) -> float:
         """Return an upper bound of BM25 for a question: the sum of its words' IDF.

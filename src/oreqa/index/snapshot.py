@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import threading
 from collections import defaultdict
@@ -140,6 +141,11 @@ class Snapshot:
     def document_keys(self) -> list[str]:
         """Return the key of every document, in passage order."""
         return [key for (key,) in self.select("SELECT key FROM documents ORDER BY id")]
+
+    def has_in_path(self, word: str) -> bool:
+        """Return whether the path of a document contains a word in small letters."""
+        rows = self.select("SELECT key FROM documents WHERE INSTR(LOWER(key), ?)", (word,))
+        return any(word in re.findall(r"[^\W\d_]+", key.lower()) for (key,) in rows)
 
     def word_numbers(self, stems: Iterable[str]) -> dict[str, int | None]:
         """Return each word's number; None for words in no text of the index: removed words may still have a number."""

@@ -10,19 +10,25 @@ import regex
 from oreqa.index.lexical import words
 from oreqa.index.snapshot import Snapshot
 from oreqa.text.languages import foreign_language
+from oreqa.text.whole_words import long_words
 
 SHORTEST, LONG = 5, 8
 """The shortest word, in letters, that is corrected, and the shortest with two wrong letters."""
 
+READ_FOR_A_WORD = 10
+"""The most passages in which a word is looked for outside of addresses and paths."""
+
 _WORD = re.compile(r"(?<![\w.@/-])[^\W\d_]+(?![\w@/-]|\.\w)")
+_LETTERS, _ADDRESS = re.compile(r"[^\W_]+"), re.compile(r"[@/\\]|www\.")
 
 
 def misspelt(question: str, snapshot: Snapshot, is_word: Callable[[str], bool]) -> dict[str, str]:
     """Return the words of a question that no text of the index contains, each with the word it misspells.
 
     That word begins with the same letter and differs by one letter, or two in a long word, or has the same letters in
-    another order; among several the nearest is taken, then the most common. Words with capitals, short ones, those that
-    ``is_word`` knows, and those of a question in another language than the index's are left alone.
+    another order, and stands outside of addresses and paths; among several the nearest is taken, then the most common.
+    Words with capitals, short ones, those that ``is_word`` knows, those in a document's path, and those of a question in
+    another language than the index's are left alone.
     """
     if snapshot.empty:
         return {}
@@ -32,7 +38,7 @@ def misspelt(question: str, snapshot: Snapshot, is_word: Callable[[str], bool]) 
     numbers = snapshot.word_numbers(stems.values())
     respelt = {}
     for word, stem in stems.items():
-        if numbers[stem] is None and (form := _nearest(stem, snapshot, language)):
+        if numbers[stem] is None and (form := _nearest(stem, snapshot, language)) and not snapshot.has_in_path(word):
             respelt[word] = form
     if respelt and foreign_language(question) not in (None, language):
         return {}
@@ -56,11 +62,16 @@ def _nearest(stem: str, snapshot: Snapshot, language: str) -> str | None:
         )
         if wrong and (passages_with := passages.texts_with(number)):
             near.append((wrong, -passages_with, number, term))
-    return _as_written(*min(near)[2:], snapshot, language) if near else None
+    written = (_as_written(number, term, snapshot, language) for *_, number, term in sorted(near))
+    return next(filter(None, written), None)
 
 
 def _as_written(number: int, stem: str, snapshot: Snapshot, language: str) -> str | None:
-    """Return a word with that stem, as spelled in the first passage that contains it."""
-    [(passage, _)] = snapshot.passages([snapshot.engine.passage_with(number)]).values()
-    written = re.findall(r"[^\W_]+", f"{passage.title} {passage.heading} {passage.text}")
-    return next((word for word in written if words(word, language) == [stem]), None)
+    """Return a word with that stem, as spelled in the first passage that contains it outside of addresses and paths."""
+    for passage, _ in snapshot.passages(snapshot.engine.passages_with(number, READ_FOR_A_WORD)).values():
+        text = f"{passage.title} {passage.heading} {passage.text}"
+        inside = [place for place in long_words(text) if _ADDRESS.search(text, *place)]
+        for match in _LETTERS.finditer(text):
+            if words(match.group(), language) == [stem] and not any(a <= match.start() < b for a, b in inside):
+                return match.group()
+    return None

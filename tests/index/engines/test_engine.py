@@ -102,10 +102,10 @@ def test_a_sample_is_spread_over_all_passages(index: Index) -> None:
     assert len(engine.sample(99).passage_ids) == 12
 
 
-def test_a_passage_with_a_word(index: Index) -> None:
+def test_passages_with_a_word(index: Index) -> None:
     snapshot = index.snapshot()
     number = snapshot.word_numbers(["anoth"])["anoth"]
     assert number is not None
-    [(passage, _)] = snapshot.passages([snapshot.engine.passage_with(number)]).values()
+    [(passage, _)] = snapshot.passages(snapshot.engine.passages_with(number, 2)).values()
     assert passage.text == "Another fox."
     assert snapshot.engine.words["passage"].texts_with(number) == 1

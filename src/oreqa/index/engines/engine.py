@@ -149,5 +149,5 @@ class Engine(Protocol):
     def sample(self, count: int) -> Scorable:
         """Return about ``count`` passages, evenly spread."""
 
-    def passage_with(self, number: int) -> int:
-        """Return the id of a passage that contains a word."""
+    def passages_with(self, number: int, most: int) -> list[int]:
+        """Return the ids of passages that contain a word, ``most`` at most."""

@@ -48,9 +48,9 @@ class LocalEngine:
         passages = self.counts["passage"]
         return self._part(np.arange(0, passages, max(1, -(-passages // count))))
 
-    def passage_with(self, number: int) -> int:
-        """Return what the protocol says: the first such passage."""
-        return int(self._every.passage_ids[self.words["passage"].first_with(number)])
+    def passages_with(self, number: int, most: int) -> list[int]:
+        """Return what the protocol says: the first such passages."""
+        return [int(number) for number in self._every.passage_ids[self.words["passage"].first_with(number, most)]]
 
     def candidates(
         self, vectors: Floats | None, words: Sequence[Ints] | None, count: int, allowed: Ids | None

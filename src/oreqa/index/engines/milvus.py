@@ -164,10 +164,10 @@ class MilvusEngine:
         """Return what the protocol says."""
         return self._scorable(self.fetch(self._ids()[:: max(1, -(-self.counts["passage"] // count))]))
 
-    def passage_with(self, number: int) -> int:
-        """Return what the protocol says: a passage in which the word has a high weight."""
-        (ids,) = self._search("weights", [{number: 1.0}], 1, self.state.filter())
-        return ids[0]
+    def passages_with(self, number: int, most: int) -> list[int]:
+        """Return what the protocol says: passages in which the word has a high weight."""
+        (ids,) = self._search("weights", [{number: 1.0}], most, self.state.filter())
+        return ids
 
     def candidates(
         self, vectors: Floats | None, words: Sequence[Ints] | None, count: int, allowed: Ids | None
