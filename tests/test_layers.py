@@ -14,8 +14,8 @@ import oreqa
 ROOT = Path(oreqa.__file__).parent
 LAYERS = [
     {"arrays", "core", "defaults", "errors", "lazy", "visible"},
-    {"as_json", "atomic", "notebook", "paths"},
-    {"answer", "arguments", "files", "locks", "progress", "processes", "provenance"},
+    {"as_json", "atomic", "notebook", "paths", "progress"},
+    {"answer", "arguments", "files", "locks", "processes", "provenance"},
     {"parts"},
     {"text"},
     {"corpus"},

@@ -18,6 +18,7 @@ from typing import Any
 from oreqa.atomic import replace_file
 from oreqa.errors import InputError
 from oreqa.paths import need_working_folder
+from oreqa.progress import report_kept
 
 
 def byte_lines(path: Path) -> Iterator[bytes]:
@@ -195,7 +196,7 @@ def resume_rows(
     rows, end = kept_rows(path, fingerprint)
     if path.is_file():
         os.truncate(path, end)
-    advance(len(rows))
+    report_kept(advance, len(rows))
     for begin in range(len(rows), total, step):
         new_rows = make(begin, min(total, begin + step))
         lines = enumerate(map(_line, new_rows), begin)

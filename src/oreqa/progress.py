@@ -19,6 +19,11 @@ def ignore(steps: int) -> None:
     """An Advance that shows nothing."""
 
 
+def report_kept(advance: Advance, steps: int) -> None:
+    """Report steps whose results an earlier run left: an ``advance`` with a method ``kept`` leaves them out of its rate."""
+    getattr(advance, "kept", advance)(steps)
+
+
 @contextmanager
 def no_progress(name: str, total: int | None = None) -> Iterator[Advance]:
     """A Progress that shows nothing."""

@@ -96,19 +96,6 @@ def test_a_deleted_file_is_said_once_while_watching(as_json: bool, capsys: pytes
         ]
 
 
-def test_patterns_that_match_nothing_or_a_part_do_not_advise_to_prune() -> None:
-    hint = "2 documents gone from these paths, or left out: --prune removes them"
-    nothing = Report(gone=2, passages=3)
-    assert index._summary(Path("kb"), nothing, "", excluded=True) == ["kb: no documents found; 3 passages in all"]
-    assert index._summary(Path("kb"), nothing, "")[1:] == [hint]
-    many = Report(added=8, unchanged=3, removed=1, files=2, passages=9)
-    assert index._summary(Path("kb"), many, "") == ["kb: 8 added, 3 unchanged, in 2 files, 1 removed; 9 passages in all"]
-    assert index._summary(Path("kb"), Report(added=2, files=2, passages=9), "") == ["kb: 2 added; 9 passages in all"]
-    part = Report(unchanged=1, gone=2, passages=3)
-    assert index._summary(Path("kb"), part, "", excluded=True)[1:] == [hint]
-    assert index._summary(Path("kb"), part, "", included=True)[1:] == []
-
-
 def test_a_watch_begins_with_an_update_that_may_be_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = ["index", str(tmp_path / "none"), "--index", str(tmp_path / "kb"), "--watch"]
     refused = CliRunner().invoke(app, words)

@@ -12,7 +12,10 @@ import pytest
 from typer.testing import CliRunner
 
 from oreqa.cli import app
+from oreqa.core import Passage
+from oreqa.index.encodings import Encodings
 from oreqa.index.ingest import index_files
+from oreqa.index.journal import kept_encodings
 from oreqa.index.search import Index
 
 
@@ -44,8 +47,7 @@ main()
         (["check"], "interrupted"),
         (
             ["index", "."],
-            "interrupted; the passages encoded so far are kept, but for the last 512 at most: "
-            "run the same command again to continue",
+            "interrupted; no passages are encoded and kept yet: run the same command again",
         ),
     ],
 )
@@ -58,6 +60,30 @@ def test_only_what_is_kept_is_said_to_be(arguments: list[str], line: str, monkey
     monkeypatch.setattr("oreqa.index.soundness.check_index", stop)
     result = CliRunner().invoke(app, [*arguments, "--index", "kb"])
     assert (result.exit_code, result.stdout, result.stderr) == (130, "", f"{line}\n")
+
+
+def test_an_interrupted_index_says_how_much_is_kept(
+    tmp_path: Path, library: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encode = Encodings.encode
+
+    def stop_at_second(self: Encodings, passages: dict[bytes, Passage], *others: Any) -> None:
+        if kept_encodings(tmp_path / "kb"):
+            raise KeyboardInterrupt
+        encode(self, passages, *others)
+
+    command = ["index", str(library), "--index", str(tmp_path / "kb"), "--model", str(tiny)]
+    with monkeypatch.context() as patch:
+        patch.setattr("oreqa.index.writer.BATCH_PASSAGES", 2)
+        patch.setattr(Encodings, "encode", stop_at_second)
+        stopped = CliRunner().invoke(app, command)
+    line = "interrupted; 2 encoded passages are kept: run the same command again to continue\n"
+    assert (stopped.exit_code, stopped.stdout, stopped.stderr) == (130, "", line)
+    steps: list[int] = []
+    monkeypatch.setattr("oreqa.cli.progress.ProgressBar.kept", lambda _, number: steps.append(number))
+    assert CliRunner().invoke(app, command).exit_code == 0
+    assert sum(steps) == 2
+    assert kept_encodings(tmp_path / "kb") == 0
 
 
 def test_an_option_of_another_command_names_that_command() -> None:

@@ -10,6 +10,7 @@ from rich.console import Console as RichConsole
 
 from oreqa.cli import console, progress
 from oreqa.cli.progress import progress_bar
+from oreqa.progress import report_kept
 
 
 @pytest.fixture
@@ -64,7 +65,7 @@ def test_a_bar_on_a_terminal(clock: list[float], monkeypatch: pytest.MonkeyPatch
         assert out.getvalue() == ""
         clock[0] += 3
         advance(4)
-        assert advance.figures() == "5 of 10, 1.3/s, 4 s left"
+        assert advance.figures() == "5 of 10, 1.7/s, 3 s left"
     assert "reading" in out.getvalue()
 
 
@@ -85,10 +86,22 @@ def test_what_is_printed_while_a_bar_shows_goes_to_standard_output(
 
 def test_what_an_earlier_run_did_makes_no_rate(clock: list[float]) -> None:
     with progress_bar("training", 100) as advance:
-        advance(60)
+        clock[0] += 20
+        report_kept(advance, 60)
         clock[0] += 60
         advance(4)
         assert advance.figures() == "64 of 100, 15 s each, 9 min left"
+
+
+def test_time_left_by_the_size_of_files_of_which_an_earlier_run_did_some(clock: list[float]) -> None:
+    with progress_bar("passages") as advance:
+        clock[0] += 30
+        report_kept(advance, 600)
+        advance.file(Path("one.txt"), 4000, 10000)
+        clock[0] += 40
+        advance(200)
+        advance.file(Path("two.txt"), 6000, 10000)
+        assert advance.figures() == "800 (60% of the files), 5.0/s, 2 min left, two.txt"  # 1,500 bytes in 40 s
 
 
 def test_nothing_to_do() -> None:

@@ -17,7 +17,6 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from oreqa.cli.output import one_line, print_json, say
-from oreqa.defaults import BATCH_PASSAGES
 from oreqa.errors import InputError, OreqaError
 from oreqa.paths import need_working_folder
 
@@ -33,7 +32,7 @@ class Panel(StrEnum):
 
 
 class _StoppedError(Exception):
-    """Ctrl-C in the named command, or an error that typer would mistake for it; that error is then the cause."""
+    """Ctrl-C in the named command, with what it keeps if that is known, or an error, as the cause, typer takes for it."""
 
 
 INTERRUPTED = 130
@@ -144,8 +143,8 @@ class _Commands(CommandGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt:
-            raise _StoppedError(ctx.invoked_subcommand) from None
+        except KeyboardInterrupt as stop:
+            raise _StoppedError(ctx.invoked_subcommand, *stop.args) from None
         except EOFError as error:
             raise _StoppedError from error
         except BrokenPipeError:  # the reader of our output has left
@@ -217,7 +216,7 @@ def _described(error: Exception) -> tuple[str, str, int]:
     if isinstance(error, OreqaError):
         return "error: ", str(error), error.exit_code
     if isinstance(error, _StoppedError):
-        return "", f"interrupted{_kept(error.args[0])}", INTERRUPTED
+        return "", f"interrupted{_kept(*error.args)}", INTERRUPTED
     if hasattr(error, "format_message"):  # a usage error; its class has no public name in every typer
         message, context = one_line(error.format_message()).replace("Value error, ", ""), getattr(error, "ctx", None)
         message = message.removesuffix(".") + _elsewhere(error, context)
@@ -234,14 +233,9 @@ def _described(error: Exception) -> tuple[str, str, int]:
     return "internal error: ", f"{name}: {text} (oreqa --debug COMMAND ... shows where)", 1
 
 
-def _kept(command: str) -> str:
-    """Return what an interrupted command keeps, and how to continue."""
-    if command in _KEEPING_NOTHING:
-        return ""
-    what = "finished work is kept"
-    if command == "index":
-        what = f"the passages encoded so far are kept, but for the last {BATCH_PASSAGES} at most"
-    return f"; {what}: run the same command again to continue"
+def _kept(command: str, said: str = "; finished work is kept: run the same command again to continue") -> str:
+    """Return what an interrupted command keeps, as it has ``said``, and how to continue."""
+    return "" if command in _KEEPING_NOTHING else said
 
 
 def _has_working_folder() -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,13 +15,13 @@ from oreqa.cli.hits import shown_path
 from oreqa.cli.options import Option, data_option, number_option
 from oreqa.cli.output import counted, need_text, print_json, say
 from oreqa.cli.progress import progress_bar
-from oreqa.corpus.unread import is_text_name, may_be_text
-from oreqa.defaults import ENGLISH, LANGUAGE, PASSAGE_TOKENS, Quality
+from oreqa.cli.update_report import gone_line, update_summary
+from oreqa.defaults import LANGUAGE, PASSAGE_TOKENS, Quality
 from oreqa.errors import InputError, OreqaError
 from oreqa.paths import index_option
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterator
 
     from oreqa.index.coverage import Report
     from oreqa.index.watching import Watch
@@ -125,7 +125,7 @@ def index_command(
     is_new = cluster is not None and index_on_cluster(index, paths, cluster, settings, progress=progress_bar, **chosen)
 
     def update(encoder: Encoder | None = None) -> Report:
-        with progress_bar("passages") as bar:
+        with _saying_what_is_kept(index), progress_bar("passages") as bar:
             result = index_files(
                 index,
                 paths,
@@ -153,7 +153,7 @@ def index_command(
         print_json({"index": str(index), **asdict(result), **shown}, indent=None if watch else 2)
     else:
         for line in (
-            *_summary(index, result, settings.model, bool(include), bool(exclude)),
+            *update_summary(index, result, settings.model, bool(include), bool(exclude)),
             *([f"prompts: {prompts}"] if prompts else []),
         ):
             say(line)
@@ -166,6 +166,21 @@ def index_command(
         _go_on(index, watching, lambda: update(encoder), as_json, result.gone)
     elif result.problems:
         raise typer.Exit(1)
+
+
+@contextmanager
+def _saying_what_is_kept(index: Path) -> Iterator[None]:
+    """Make Ctrl-C say how many passages need not be encoded again."""
+    from oreqa.index.journal import kept_encodings
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        number = kept_encodings(index)
+        if not number:
+            raise KeyboardInterrupt("; no passages are encoded and kept yet: run the same command again") from None
+        kept = f"{counted(number, 'encoded passage')} {'is' if number == 1 else 'are'} kept"
+        raise KeyboardInterrupt(f"; {kept}: run the same command again to continue") from None
 
 
 def _say_mode(reason: str) -> None:
@@ -190,9 +205,9 @@ def _go_on(index: Path, watch: Watch, update: Callable[[], Report], as_json: boo
             if as_json:
                 print_json({"index": str(index), **asdict(result)}, indent=None)
             else:
-                say(_summary(index, result, "")[0])
+                say(update_summary(index, result, "")[0])
                 if result.gone > gone:
-                    say(_gone(result.gone))
+                    say(gone_line(result.gone))
         gone = result.gone
         return True
 
@@ -215,62 +230,6 @@ def _is_calibrated(index: Path) -> bool:
         snapshot = opened.snapshot()
         every = (snapshot.fitted, *snapshot.index_fitted.pipelines.values())
         return any(fitted.calibration for fitted in every)
-
-
-def _summary(index: Path, report: Report, model: str, included: bool = False, excluded: bool = False) -> list[str]:
-    """Return the lines about an update; patterns may have ``included`` or ``excluded`` files."""
-    counts = [
-        f"{number} {name}"
-        for number, name in ((report.added, "added"), (report.changed, "changed"), (report.unchanged, "unchanged"))
-        if number
-    ]
-    if 0 < report.files < report.added + report.changed + report.unchanged:
-        counts.append(f"in {counted(report.files, 'file')}")
-    if report.removed:
-        counts.append(f"{report.removed} removed")
-    if report.problems:
-        counts.append(f"{counted(len(report.problems), 'file')} skipped")
-    lines = [f"{index}: {', '.join(counts) or 'no documents found'}; {counted(report.passages, 'passage')} in all"]
-    words = report.words
-    if words.source:
-        reasons = sorted(words.left_out.items(), key=lambda pair: -pair[1])
-        left = "".join(f", {count:,} {reason}" for reason, count in reasons[:6] if count)
-        lines.append(f"{words.read:,} of {words.source:,} words read{'; left out' + left[1:] if left else ''}")
-    if report.languages and model in ENGLISH:
-        languages = sorted(report.languages.items(), key=lambda pair: -pair[1])
-        named = ", ".join(f"{counted(number, 'document')} in {language}" for language, number in languages[:3])
-        named += ", ..." if len(languages) > 3 else ""
-        lines.append(f"{named}: {model} has learned English; choose a multilingual model with --model for a new index")
-    if report.mended:
-        lines.append(f"{counted(len(report.mended), 'damaged file')} rebuilt: {', '.join(report.mended)}")
-    # --include selects some files, and patterns that leave nothing are a mistake: what they exclude is not gone.
-    if report.gone and not included and (counts or not excluded):
-        lines.append(_gone(report.gone))
-    if report.unknown:
-        kinds = [
-            f"{count} {kind or 'without a suffix'}"
-            + (f" ({shown_path(report.examples[kind])})" if kind in report.examples else "")
-            for kind, count in report.unknown.items()
-        ]
-        most = f"{', '.join(kinds[:8])}{', ...' if len(kinds) > 8 else ''}"
-        way = _way_to(report.unknown, report.examples)
-        lines.append(f"{counted(sum(report.unknown.values()), 'file')} of other kinds passed over: {most}{way}")
-    return lines
-
-
-def _way_to(kinds: Iterable[str], examples: Mapping[str, str]) -> str:
-    """Return how to read the first three kinds of files that may be text; empty if there is none."""
-    text = [kind for kind in kinds if kind and may_be_text(kind)]
-    suffixes = dict.fromkeys(Path(examples[kind]).suffix if kind in examples else kind for kind in text)
-    names = [Path(examples[""]).name] if "" in examples and is_text_name(Path(examples[""])) else []
-    options = " ".join(f"--include {name}" for name in [*(f"'*{suffix}'" for suffix in suffixes), *names][:3])
-    return f"; to add those that are text: {options}" if options else ""
-
-
-def _gone(count: int) -> str:
-    return (
-        f"{counted(count, 'document')} gone from these paths, or left out: --prune removes {'it' if count == 1 else 'them'}"
-    )
 
 
 @app.command(cls=Command, rich_help_panel=Panel.INDEX)

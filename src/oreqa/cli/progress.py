@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 SHOWN_AFTER = 2.0
 """Seconds before a bar appears: most commands are done by then."""
 
-AT_ONCE = 0.1
-"""Seconds in which only an earlier run's work is reported: it does not count for the rate."""
-
 FIRST_LINE_AFTER = 10.0
 """Seconds before the first line without a terminal, so that a log soon shows a rate."""
 
@@ -36,11 +33,12 @@ class ProgressBar:
         from oreqa.cli.console import Console
 
         self.what, self.total = what, total
-        self.done = self._before = 0
+        self.done = self._kept = 0
         self._share: float | None = None
         self._expected_end: float | None = None
         self._file = ""
         self._begun = time.monotonic()
+        self._last_step, self._kept_seconds = self._begun, 0.0
         self._next_line = self._begun + FIRST_LINE_AFTER
         console = Console(err=True)
         self._terminal = console.is_terminal
@@ -56,10 +54,16 @@ class ProgressBar:
 
     def __call__(self, steps: int) -> None:
         """Report ``steps`` more steps."""
-        if not self.done and time.monotonic() - self._begun < AT_ONCE:
-            self._before = steps
         self.done += steps
+        self._last_step = time.monotonic()
         self._show()
+
+    def kept(self, steps: int) -> None:
+        """Report steps whose results an earlier run left: they and their time do not count for the rate."""
+        if steps:
+            self._kept += steps
+            self._kept_seconds += time.monotonic() - self._last_step
+            self(steps)
 
     def file(self, path: Path, done: int, total: int) -> None:
         """Report the file being read, and the bytes ``done`` of all files' ``total``.
@@ -67,8 +71,9 @@ class ProgressBar:
         The remaining time is estimated here and then counts down: within a file, progress is unknown.
         """
         self._file, self._share = path.name, done / total if total else None
-        now = time.monotonic()
-        self._expected_end = now + (now - self._begun) * (total - done) / done if _tells(self._share) else None
+        new = done * (1 - self._kept / self.done) if self.done else done
+        is_known = _tells(self._share) and _tells(new / total)
+        self._expected_end = time.monotonic() + self._spent() * (total - done) / new if is_known else None
         self._show()
 
     def hide(self) -> None:
@@ -78,20 +83,24 @@ class ProgressBar:
 
     def figures(self) -> str:
         """Return e.g. ``1,200 of 5,000, 96/s, 40 s left, manual.pdf``."""
-        spent = time.monotonic() - self._begun
+        spent = self._spent()
         count = f"{self.done:,}" if self.total is None else f"{self.done:,} of {self.total:,}"
-        rate = (self.done - self._before) / max(spent, 1e-9)
+        rate = (self.done - self._kept) / max(spent, 1e-9)
         parts = [count, f"{1 / rate:,.0f} s each" if 0 < rate < 0.1 else f"{rate:,.{1 if 0 < rate < 9.5 else 0}f}/s"]
         left = 0.0  # seconds; 0 if unknown, or if an estimate has run out
         if self.total is not None:
-            share = (self.done - self._before) / max(1, self.total - self._before)
+            share = (self.done - self._kept) / max(1, self.total - self._kept)
             left = spent * (1 - share) / share if _tells(share) else 0
         elif self._share is not None:
             parts[0] += f" ({self._share:.0%} of the files)"
-            left = self._expected_end - self._begun - spent if self._expected_end else 0
+            left = self._expected_end - time.monotonic() if self._expected_end else 0
         if left > 0:
             parts.append(f"{duration(left)} left")
         return ", ".join([*parts, one_line(self._file, 40)] if self._file else parts)
+
+    def _spent(self) -> float:
+        """Return the seconds spent on steps of this run."""
+        return time.monotonic() - self._begun - self._kept_seconds
 
     def _show(self) -> None:
         now = time.monotonic()

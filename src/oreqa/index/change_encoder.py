@@ -36,7 +36,7 @@ from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.graph.session import DEVICES
 from oreqa.models.names import FITTED
 from oreqa.models.stored import pinned_name
-from oreqa.progress import Progress, no_progress, show
+from oreqa.progress import Progress, no_progress, report_kept, show
 
 
 def change_encoder(
@@ -89,7 +89,7 @@ def _encode_draft(
     rows = database.execute("SELECT MIN(id), encoding FROM passages GROUP BY encoding ORDER BY MIN(id)").fetchall()
     missing = [row for row in rows if row[1] not in encodings]
     with show(progress, "encoding passages", len(rows)) as advance:
-        advance(len(rows) - len(missing))
+        report_kept(advance, len(rows) - len(missing))
         with store.transaction(database):
             store.write_setting(database, "model", model)
             store.write_setting(database, "fingerprint", encoder.fingerprint)

@@ -22,7 +22,7 @@ from oreqa.index.store import Settings
 from oreqa.index.writer import IndexWriter, open_writer
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.paths import full_path
-from oreqa.progress import Advance, Progress, no_progress, show
+from oreqa.progress import Advance, Progress, no_progress, report_kept, show
 
 OnFile = Callable[[Path, int, int], None]
 """Receives the file being read, the bytes read and encoded so far, and the bytes of all files but the unchanged ones."""
@@ -241,6 +241,12 @@ class _Done:
 
     def __call__(self, passages: int) -> None:
         self.advance(passages)
+        self.encoded += passages
+        self.tell()
+
+    def kept(self, passages: int) -> None:
+        """Note passages that were encoded before."""
+        report_kept(self.advance, passages)
         self.encoded += passages
         self.tell()
 

@@ -6,6 +6,7 @@ stops before the first truncated or damaged record, and the file is cut there.
 
 from __future__ import annotations
 
+import os
 import stat
 import struct
 import time
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from oreqa.errors import IndexStateError
 from oreqa.index.codes import Codes, stored_codes
 from oreqa.index.generations import foreign_file
 from oreqa.index.store import is_damage
@@ -98,6 +100,20 @@ class Journal:
         with suppress(OSError):
             if not is_needed or time.time() - self._path.stat().st_mtime > KEPT:
                 self._path.unlink()
+
+
+def kept_encodings(folder: Path) -> int:
+    """Return how many passages' encodings the journal of an interrupted update holds, for any encoder; 0 without one."""
+    path, number = folder / JOURNAL, 0
+    with suppress(OSError, IndexStateError):
+        if _is_file(path):
+            size = path.stat().st_size
+            with path.open("rb") as file:
+                file.readline()
+                while len(head := file.read(_HEAD.size)) == _HEAD.size:
+                    end = file.seek(_HEAD.unpack(head)[2] + _CRC.size, os.SEEK_CUR)
+                    number += end <= size
+    return number
 
 
 def _is_file(path: Path) -> bool:

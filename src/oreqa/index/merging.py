@@ -37,7 +37,7 @@ from oreqa.index.store import SQLITE_ERRORS, model_place, open_documents
 from oreqa.index.terms import write_compounds
 from oreqa.models.names import FITTED
 from oreqa.paths import index_option
-from oreqa.progress import Progress, no_progress, show
+from oreqa.progress import Progress, no_progress, report_kept, show
 
 _ALIKE = {
     "passage_tokens": "--passage-tokens",
@@ -192,12 +192,12 @@ def _merge(folder: Path, existing: Sequence[_Part], shards: Sequence[_Part], pro
     total = sum(len(segment) for part in (first, *others) for segment in part.segments)
     with closing(begin_draft(first.generation, draft)) as database, show(progress, "merging passages", total) as advance:
         before = count_documents(database) if existing else 0
-        advance(sum(map(len, segments)))
+        report_kept(advance, sum(map(len, segments)))
         places = [(0, first.folder)]
         for part in others:
             if _is_there(database, part, places, bool(existing)):
                 present.append(str(part.folder))
-                advance(sum(map(len, part.segments)))
+                report_kept(advance, sum(map(len, part.segments)))
                 continue
             places.append((_last_document(database), part.folder))
             added, shared = join_index(database, part.generation, part.segments, draft, advance)

@@ -38,7 +38,7 @@ from oreqa.index.store import Holds, Settings, transaction
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.graph.session import DEVICES
 from oreqa.models.stored import pinned_name
-from oreqa.progress import Advance, ignore
+from oreqa.progress import Advance, ignore, report_kept
 
 
 class IndexWriter:
@@ -180,7 +180,7 @@ class IndexWriter:
                 if digest not in self.encodings:
                     new.setdefault(digest, passage)
         self._encode(new, advance)
-        advance(sum(map(len, hashes)) - len(new))
+        report_kept(advance, sum(map(len, hashes)) - len(new))
         with transaction(self.draft):
             for row, pending in zip(hashes, self._pending, strict=True):
                 number = insert_document(
