@@ -11,9 +11,9 @@ from itertools import pairwise
 from oreqa.corpus.builder import count_words
 from oreqa.corpus.formats.html import rules
 
-_LISTS, _CELLS = frozenset(("ul", "ol", "dl", "menu", "dir")), frozenset(("td", "th"))
+_LISTS, _APART = frozenset(("ul", "ol", "dl", "menu", "dir")), frozenset(("td", "th", "pre"))
 _UNITS, _REPEATED = _LISTS | {"p"}, frozenset((*rules.HEADINGS, "dt", "p"))
-"""What is judged as a unit, and elements whose text links of contents repeat."""
+"""What is judged as a unit, though not in cells and code, and elements whose text links of contents repeat."""
 
 _MOST_BESIDE, _LONGEST_ENTRY, _FEWEST_LINKS, _FEWEST_ALONE, _SHARE = 0.1, 6, 3, 8, 0.8
 """The most words outside of links, relative to those in links, for contents, and per link for an index; the fewest links in
@@ -50,7 +50,7 @@ Size = tuple[int, int]
 
 @dataclass(slots=True)
 class LinkedText:
-    """A list with everything in it, or a paragraph.
+    """A list with everything in it, a paragraph, or a line of a page outside of them, with links within the page.
 
     It has its depth, the page's size at its beginning and end, its links, each a target and pieces of text, all its
     pieces of text and those outside of links, the terms it defines, and whether it is below the heading of an index or
@@ -69,6 +69,7 @@ class LinkedText:
     in_contents: bool = False
     is_nested: bool = False
     has_heading: bool = False
+    is_loose: bool = False
 
     @property
     def text(self) -> str:
@@ -89,11 +90,12 @@ class LinkedText:
         beside = sum(not word.isdigit() for word in _WORD.findall("".join(self.unlinked)))
         if self.in_index and references >= enough and len(links) >= _FEWEST_ALONE and beside <= _LONGEST_ENTRY * len(links):
             return "index"
-        if not self.is_list or len(links) < _FEWEST_LINKS or beside > _MOST_BESIDE * words:
+        if len(links) < _FEWEST_LINKS or beside > _MOST_BESIDE * words:
             return ""
         repeated = sum(titles.get(title, 0) > (title in self.terms) for title in (_title(text) for _, text in links))
         local = sum(not _FOREIGN.match(target) for target, _ in links)
-        if repeated >= enough or (local >= enough and len(numbers) >= enough and _are_sections(numbers)):
+        is_of_sections = self.is_list and len(numbers) >= enough and _are_sections(numbers)
+        if (repeated >= enough and (self.is_list or local >= enough)) or (local >= enough and is_of_sections):
             return "contents"
         return "contents" if self.in_contents and self.is_nested and _FEWEST_ALONE <= len(links) == local else ""
 
@@ -111,12 +113,17 @@ class LinkedTexts:
         self._titles: Counter[str] = Counter()
         self._heading: set[str] = set()  # the words of the last heading
         self._title: tuple[int, list[str]] | None = None  # the depth of an open element that may repeat a link, and its text
-        self._links = self._cells = 0  # open ones
+        self._links = self._apart = 0  # open ones
+        self._before: list[str] = []  # the text of an open line outside of lists and paragraphs
 
     def start(self, tag: str, attributes: Mapping[str, str], depth: int, size: Size) -> None:
         """Handle the start of an element."""
-        self._cells += tag in _CELLS
-        if self._open is None and not self._cells and tag in _UNITS:
+        self._apart += tag in _APART
+        if tag in rules.BLOCKS:
+            self._end_line(size)
+        if self._open is None and not self._apart and tag == "a" and attributes.get("href", "").startswith("#"):
+            self._open = LinkedText(depth, False, size, pieces=[*self._before], unlinked=self._before, is_loose=True)
+        if self._open is None and not self._apart and tag in _UNITS:
             of = [not self._heading.isdisjoint(words) for words in (_INDEX, _CONTENTS)]
             self._open = LinkedText(depth, tag != "p", size, in_index=of[0], in_contents=of[1])
         elif self._open:
@@ -140,10 +147,12 @@ class LinkedTexts:
         if self._open:
             self._open.pieces.append(text)
             (self._open.links[-1][1] if self._links and self._open.links else self._open.unlinked).append(text)
+        else:
+            self._before.append(text)
 
     def end(self, tag: str, depth: int, size: Size) -> None:
         """Handle the end of an element."""
-        self._cells = max(0, self._cells - (tag in _CELLS))  # the start of a cell inside a page's header was not seen
+        self._apart = max(0, self._apart - (tag in _APART))  # the start of a cell inside a page's header was not seen
         self._links = max(0, self._links - (tag == "a"))
         if tag in rules.BLOCKS:
             self.data(" ")
@@ -157,7 +166,17 @@ class LinkedTexts:
                 self._titles[title] += 1
             if tag in rules.HEADINGS:
                 self._heading = set(title.split())
-        if self._open and self._open.depth == depth:
+        if tag in rules.BLOCKS:
+            self._end_line(size)
+        if self._open and self._open.depth == depth and not self._open.is_loose:
+            self._open.last = size
+            self._texts.append(self._open)
+            self._open = None
+
+    def _end_line(self, size: Size) -> None:
+        """End what is open outside of lists and paragraphs."""
+        self._before = []
+        if self._open and self._open.is_loose:
             self._open.last = size
             self._texts.append(self._open)
             self._open = None
