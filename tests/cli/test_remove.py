@@ -58,3 +58,42 @@ def test_more_than_half_of_the_documents_go_only_with_yes(
     assert run("remove", "rows.jsonl", "--index", "kb", "--json").exit_code == 0
     assert run("remove", "bees.txt", "octopus.md", "--index", "kb").exit_code == 2
     assert run("remove", "bees.txt", "octopus.md", "--index", "kb", "--yes").stdout.startswith("kb: 2 documents removed: ")
+
+
+def test_who_wants_to_remove_everything_is_told_how(
+    tmp_path: Path, library: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run("index", "library", "--index", "my kb", "--model", tiny).exit_code == 0
+    unnamed = run("remove", "my kb", "--yes")
+    assert (unnamed.exit_code, unnamed.stdout) == (2, "")
+    usage = "root remove DOCUMENT --index 'my kb'; to delete all of it: rm -r 'my kb'"
+    assert unnamed.stderr == f"error: my kb is an index; name it with --index: {usage}\n"
+    whole = run("remove", "./my kb", "--yes", "--index", "my kb")
+    delete = "to remove all, delete its folder: rm -r 'my kb'"
+    assert whole.stderr == f"error: my kb is the index; name documents in it, or, {delete}\n"
+    folder = run("remove", "library", "--yes", "--index", "my kb")
+    reason = "all 4 documents of the index lie in it; name folders within it"
+    assert folder.stderr == f"error: library: {reason}, or, {delete}\n"
+    index_documents("my kb", [Document("my kb", "", "A document of this name.")])
+    assert run("remove", "my kb", "--index", "my kb").exit_code == 0
+
+
+def test_an_index_that_is_no_argument_is_named_with_its_option(
+    tmp_path: Path, library: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run("index", "library", "--index", "kb", "--model", tiny).exit_code == 0
+    for command, usage in (
+        ("check", "check"),
+        ("chat", "chat"),
+        ("fit", "fit"),
+        ("serve", "serve"),
+        ("ask", "ask QUESTION"),
+    ):
+        assert run(command, "kb").stderr == f"error: kb is an index; name it with --index: root {usage} --index kb\n"
+    assert run("ask", "bees?", "kb").stderr == "error: kb is an index; name it with --index: root ask QUESTION --index kb\n"
+    monkeypatch.setenv("OREQA_INDEX", "kb")
+    assert run("check", "kb").stderr == "error: kb is an index; name it with --index: root check --index kb\n"
+    assert run("check", "library").stderr.startswith("error: Got unexpected extra argument")
+    assert run("search", "kb").exit_code == 0

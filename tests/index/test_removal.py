@@ -157,7 +157,9 @@ def test_the_name_of_a_folder_means_all_in_it(tmp_path: Path, library: Path, set
     assert remove_documents(tmp_path / "kb", [f"{library}/old/", library / "bees.txt"]) == [
         str(library / name) for name in ("bees.txt", "old/ants.txt", "old/wasps.txt")
     ]
-    with pytest.raises(InputError, match=r"^/: all 3 documents of the index lie in it; name folders within it, or delete"):
+    with pytest.raises(
+        InputError, match=r"^/: all 3 documents of the index lie in it; name folders within it, or, to remove all, delete"
+    ):
         remove_documents(tmp_path / "kb", ["octopus.md", "/"])
     (library / "more").mkdir()
     (library / "more" / "owls.txt").write_text("Owls hoot.")

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from oreqa.cli.misplaced import refuse_index
 from oreqa.cli.output import one_line, print_json, say
 from oreqa.errors import InputError, OreqaError
 from oreqa.paths import need_working_folder
@@ -71,7 +72,7 @@ class Command(TyperCommand):
         and for a relative path in a deleted working directory.
         """
         try:
-            values, _, _ = self.make_parser(ctx).parse_args(list(args))
+            values, others, _ = self.make_parser(ctx).parse_args(list(args))
         except Exception as error:
             _name_whole_word(error, args)
             raise
@@ -82,6 +83,8 @@ class Command(TyperCommand):
                 is_option = parameter.param_type_name == "option"
                 name = parameter.opts[0] if is_option else f"the {str(parameter.metavar or parameter.name).lower()}"
                 raise InputError(f"{name} is empty")
+        if others and any("--index" in parameter.opts for parameter in self.get_params(ctx)):
+            refuse_index(ctx, others)
         rest = super().parse_args(ctx, args)
         for value in ctx.params.values():
             for path in value if isinstance(value, list | tuple) else [value]:

@@ -57,6 +57,8 @@ def ask(
 
     [bold]echo "How tall is the tower?" | oreqa ask[/bold]
 
+    [bold]oreqa ask "How tall is the tower?" --where path=docs/towers[/bold]
+
     [bold]oreqa ask --questions questions.txt --index kb --json[/bold]
 
     [bold]oreqa ask --questions questions.txt --index kb --at-least 0.9[/bold]

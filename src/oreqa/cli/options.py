@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from oreqa.cli.misplaced import index_here
 from oreqa.cli.output import file_questions, model_or_none, say
 from oreqa.core import Mode, Unit
 from oreqa.defaults import DEFAULT_CLASSIFIER, DEFAULT_ENCODER, DEFAULT_READER, LARGE_ENCODER, RERANKED_HITS, Quality
@@ -44,7 +45,7 @@ def _nothing() -> None:
 
 
 def _needed_index(context: typer.Context, index: Path | None) -> Path | None:
-    return need_index() if index is None and not context.resilient_parsing else index
+    return index_here(context) if index is None and not context.resilient_parsing else index
 
 
 def _named_index(context: typer.Context, index: Path | None) -> Path | None:
@@ -139,7 +140,14 @@ class Option:
         Path | None,
         _questions_option("--questions", callback=_read_questions),
     ]
-    where = Annotated[list[str] | None, typer.Option(metavar="FIELD=VALUE", help="Only documents with field=value.")]
+    where = Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FIELD=VALUE",
+            help="Only documents with this value: path=FOLDER or path=FILE, title=TITLE, or a field of theirs, such as a "
+            "table's COLUMN=VALUE. If repeated, all must hold.",
+        ),
+    ]
     k = Annotated[int, number_option("-k", max=1000, help="How many results at most.")]
     mode = Annotated[
         Mode, typer.Option(metavar="MODE", help="Search by BM25 (sparse), by vectors (dense), or by both (hybrid).")

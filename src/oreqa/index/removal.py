@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import sqlite3
 from collections.abc import Iterable
 from contextlib import closing
 from itertools import chain
@@ -43,18 +46,32 @@ def remove_documents(
     with open_writer(folder, device=device) as writer:
         assert writer.current.generation is not None
         with closing(open_documents(writer.current.generation)) as database:
-            by_name = {name: find_documents(database, name, whole_files=True) for name in names}
+            by_name = {name: _find(database, name, folder) for name in names}
             every = count_documents(database)
         rows = writer.current.numbered(set(chain(*by_name.values())))
         whole = [name for name, numbers in by_name.items() if len(numbers) == every]
         if whole and len({row.source for row in rows}) > 1:
             reason = f"all {every:,} documents of the index lie in it"
-            raise InputError(f"{whole[0]}: {reason}; name folders within it, or delete the index: {folder}")
+            raise InputError(f"{whole[0]}: {reason}; name folders within it, or, to remove all, {_delete(folder)}")
         if exceeds_share(len(rows), every, largest_share):
             raise InputError(f"{len(rows):,} of the {every:,} documents would be removed; if you mean it, add --yes")
         writer.remove([row.number for row in rows], sorted({row.source for row in rows}))
         writer.publish(forget=True)
         return sorted(row.key for row in rows)
+
+
+def _find(database: sqlite3.Connection, name: str, folder: Path) -> list[int]:
+    try:
+        return find_documents(database, name, whole_files=True)
+    except InputError:
+        if os.path.realpath(name) != os.path.realpath(folder):
+            raise
+        raise InputError(f"{name} is the index; name documents in it, or, to remove all, {_delete(folder)}") from None
+
+
+def _delete(folder: Path) -> str:
+    """Return how to delete an index."""
+    return f"delete its folder: rm -r {shlex.quote(str(folder))}"
 
 
 def exceeds_share(count: int, every: int, share: float = LARGEST_SHARE) -> bool:
