@@ -361,7 +361,7 @@ def published_gains(axes: Axes) -> None:
 def added_in_turn(axes: Axes) -> None:
     collections = {"nq": "NQ, held out", "covidqa": "COVID-QA", "medquad": "MedQuAD"}
     rows = {name: read(f"unlabelled/{file}.json")["mrr"] for file, name in collections.items()}
-    systems = {"before": "before", "generated": "generated questions", "+ silver pairs": "clusters and silver pairs added"}
+    systems = {"before": "before", "generated": "generated questions", "+ alignment": "the other methods added"}
     for place, ((system, label), colour) in enumerate(zip(systems.items(), (OTHER, OURS, SECOND), strict=True)):
         values = [of_collection[system][0] for of_collection in rows.values()]
         drawn = axes.barh([row + 0.27 * place for row in range(len(rows))], values, height=0.25, color=colour, label=label)

@@ -13,7 +13,7 @@ sentences of the spans come first, in the order of the reader or in that of the 
 
 The generator, the classifier and the reader are those that come with oreqa, and learned from people's questions about other
 documents. --work keeps what was made and measured, in a folder per collection and settings, which runs with other --seeds
-and --aligned share. All is computed in float32 with OREQA_PRECISION=f32.
+share. All is computed in float32 with OREQA_PRECISION=f32.
 """
 
 from __future__ import annotations
@@ -213,7 +213,7 @@ def compare(runs: dict[str, list[list[float]]], one: str, other: str) -> dict[st
 
 def folder_of(options: argparse.Namespace) -> Path:
     """Return the part of --work for a collection and all settings on which its trainings and ranks depend."""
-    shared = ("data", "work", "seeds", "aligned")
+    shared = ("data", "work", "seeds")
     settings = [(name, value) for name, value in sorted(vars(options).items()) if name not in shared]
     files = data_hash([options.data / COLLECTIONS[options.collection]])
     models = BASE_ENCODER, DEFAULT_GENERATOR, DEFAULT_CLASSIFIER, DEFAULT_READER
@@ -236,7 +236,6 @@ def main() -> None:
     parser.add_argument("--read", type=int, default=200, help="questions whose passages are read")
     parser.add_argument("--max-tokens", type=int, default=128, help="tokens of a sentence, or of MedQuAD's documents")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--aligned", type=int, help="seeds with alignment, which takes twice as long; all if left out")
     parser.add_argument("--set", action="append", default=["epochs=2"], help="a setting of the recipe, for all trainings")
     options = parser.parse_args()
     shared = [*MEAN, f"max_tokens={options.max_tokens}", *options.set]
@@ -251,8 +250,6 @@ def main() -> None:
     commits: dict[str, str] = {}
     for seed in range(options.seeds):
         for system, (data, settings) in SYSTEMS.items():
-            if system == LAST and options.aligned is not None and seed >= options.aligned:
-                continue
             out = work / f"{system.replace('+ ', '').replace(' ', '-')}-{seed}"
             if not (out / "run.json").is_file():
                 changes = [f'data=["{files[data].absolute()}"]', f"seed={seed}", *shared, *settings]
