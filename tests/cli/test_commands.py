@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import gzip
 import json
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -40,8 +42,8 @@ def test_index(kb: Path, library: Path, fitted: Path) -> None:
     examples = (
         f"1 .xyz ({shown_path(str(library / 'code.Xyz'))}), 1 without a suffix ({shown_path(str(library / 'makefile'))})"
     )
-    way = "; to add those that are text: --include '*.Xyz'"
-    assert f"2 files of other kinds passed over: {examples}{way}" in told.stdout
+    way = "; to add those that are text: --include '*.Xyz' --include makefile"
+    assert f"2 files of other kinds not read: {examples}{way}" in told.stdout
     assert "notes.md,,6,5,1,1.000,link targets: 1" in (library / "words.csv").read_text()
     (library / "words.csv").unlink()
     for place in (library, library / "notes.md" / "words.csv"):
@@ -68,15 +70,22 @@ def test_index(kb: Path, library: Path, fitted: Path) -> None:
     assert one.stdout.splitlines()[0].endswith("; 1 passage in all")
 
 
-def test_up_to_three_kinds_of_text_that_were_passed_over_are_told(kb: Path, library: Path) -> None:
+def test_every_kind_of_text_that_was_not_read_is_told(kb: Path, library: Path) -> None:
     for name in ("a.conf", "b.conf", "b.conf2", "c.rules", "d.tmpl", "e.png"):
         (library / name).write_text("x")
-    told = run("index", library, "--index", kb).stdout
-    assert "to add those that are text: --include '*.conf' --include '*.conf2' --include '*.rules'\n" in told
-    assert (
-        "4 added"
-        in run("index", library, "--index", kb, *(f"--include=*.{end}" for end in ("conf", "conf2", "rules"))).stdout
-    )
+    for name in ("f.pack", "g.bin", "run"):
+        (library / name).write_bytes(b"#!/bin/sh" if name == "run" else b"x\0\x01")
+    (library / "h.cfg.gz").write_bytes(gzip.compress(b"x"))
+    patterns = ("*.conf", "*.cfg.gz", "*.conf2", "*.rules", "*.tmpl", "AUTHORS", "copyright")
+    for name in ("AUTHORS", "copyright"):
+        (library / name).write_text("x")
+    told = run("index", library, "--index", kb)
+    options = " ".join(f"--include {shlex.quote(pattern)}" for pattern in patterns)
+    assert sorted(told.stdout.partition("to add those that are text: ")[2].split()) == sorted(options.split())
+    assert json.loads(run("index", library, "--index", kb, "--json").stdout)["include"][0] == "*.conf"
+    added = run("index", library, "--index", kb, *(f"--include={pattern}" for pattern in patterns))
+    assert added.stdout.startswith(f"{kb}: 8 added; ")
+    assert "to add those" not in run("index", library, "--index", kb).stdout
 
 
 @pytest.mark.parametrize("arguments", [(), ("--include", "*.pdf")])
@@ -95,8 +104,9 @@ def test_no_index_is_made_of_no_documents(
     for name in ("a.xyz", "b.xyz", "makefile"):
         Path("docs", name).write_text("x")
     if not arguments:
+        way = "to add those that are text: --include '*.xyz' --include makefile\n"
         others = "among files of other kinds (2 .xyz, 1 without a suffix), so no index was made; "
-        assert others in run("index", "docs", "--index", "kb").stderr
+        assert others + way in run("index", "docs", "--index", "kb").stderr
 
 
 def test_what_is_skipped_is_named_by_its_shortest_path(kb: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from oreqa.cli import app
 from oreqa.corpus.files import find_files
-from oreqa.corpus.unread import archive_suffix, how_to_download, how_to_unpack
+from oreqa.corpus.unread import archive_suffix, how_to_download, how_to_unpack, include_hint, include_patterns
 from oreqa.errors import InputError
 
 
@@ -117,3 +117,23 @@ def test_several_archives_are_counted(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(b"archive")
     with pytest.raises(InputError, match=r"a\.tar: it is .*and index the folder \(1 more are, too\)$"):
         find_files([tmp_path / "a.tar", tmp_path / "b.tar"])
+
+
+def test_patterns_take_all_texts_of_other_kinds(tmp_path: Path) -> None:
+    def patterns(*names: str) -> list[str]:
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        folder.mkdir()
+        for name in names:
+            (folder / name).write_bytes(b"\x7fELF\0" if name == "tool" else b"#!/bin/sh" if name == "run" else b"Text.")
+        include = include_patterns(find_files([folder]).passed_over)
+        texts = {name for name in names if name not in ("tool", "run", "logo.png")}
+        assert texts <= {file.name for file in find_files([folder], include).files}
+        return include
+
+    assert patterns("a.nft", "b.nft", "c.Debian", "logo.png", "tool", "run") == ["*.nft", "*.Debian"]
+    assert patterns("COPYING", "copyright", "AUTHORS", "run") == ["AUTHORS", "COPYING", "copyright"]
+    assert patterns("COPYING", "DUMB", "AUTHORS", "THANKS", "CREDITS", "x.nft") == ["*.nft", "[A-Z]*"]
+    assert patterns("COPYING", "DUMB", "AUTHORS", "THANKS", "copyright", "00-index") == ["00-index", "[A-Za-z]*"]
+    assert include_hint(["*.nft", "[A-Z]*"]) == "to add those that are text: --include '*.nft' --include '[A-Z]*'"
+    assert include_hint(list("abcdefghij")).endswith(" --include h and 2 more patterns")
+    assert include_hint([]) == ""

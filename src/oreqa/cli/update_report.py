@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 
 from oreqa.cli.hits import shown_path
 from oreqa.cli.output import counted
-from oreqa.corpus.unread import is_text_name, may_be_text
+from oreqa.corpus.unread import include_hint
 from oreqa.defaults import ENGLISH
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from oreqa.index.coverage import Report
 
 
@@ -52,18 +50,10 @@ def update_summary(index: Path, report: Report, model: str, included: bool = Fal
             for kind, count in report.unknown.items()
         ]
         most = f"{', '.join(kinds[:8])}{', ...' if len(kinds) > 8 else ''}"
-        way = _way_to(report.unknown, report.examples)
-        lines.append(f"{counted(sum(report.unknown.values()), 'file')} of other kinds passed over: {most}{way}")
+        hint = include_hint(report.include)
+        count = counted(sum(report.unknown.values()), "file")
+        lines.append(f"{count} of other kinds not read: {most}{'; ' if hint else ''}{hint}")
     return lines
-
-
-def _way_to(kinds: Iterable[str], examples: Mapping[str, str]) -> str:
-    """Return how to read the first three kinds of files that may be text; empty if there is none."""
-    text = [kind for kind in kinds if kind and may_be_text(kind)]
-    suffixes = dict.fromkeys(Path(examples[kind]).suffix if kind in examples else kind for kind in text)
-    names = [Path(examples[""]).name] if "" in examples and is_text_name(Path(examples[""])) else []
-    options = " ".join(f"--include {name}" for name in [*(f"'*{suffix}'" for suffix in suffixes), *names][:3])
-    return f"; to add those that are text: {options}" if options else ""
 
 
 def gone_line(count: int) -> str:

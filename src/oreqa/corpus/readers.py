@@ -22,7 +22,7 @@ from oreqa.corpus.formats import tables
 from oreqa.corpus.formats.manual import manual_sections
 from oreqa.corpus.formats.pdf.ocr import INSTALL, is_installed
 from oreqa.corpus.opening import open_file
-from oreqa.corpus.unread import how_to_convert, how_to_unpack, may_be_gzipped_text
+from oreqa.corpus.unread import NO_PROSE, how_to_convert, how_to_unpack, may_be_gzipped_text
 from oreqa.errors import DocumentError, describe
 
 
@@ -55,9 +55,6 @@ _RST_MARKUP = re.compile(rb"^\.\. (?:_[^\n]{1,200}:|[\w-]{1,40}::)|:[a-z]{2,12}:
 """A target, a directive or a role of reStructuredText, which many projects store in .txt files."""
 
 _FEWEST_MARKUP = 2
-_NO_PROSE = (b"{\\rtf", b"%PDF-", b"%!PS")
-"""First bytes of files of other types that may look like text."""
-
 _WORD = re.compile(r"\w")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -247,7 +244,7 @@ def _read_unknown(path: Path) -> Document:
         raise DocumentError(unpacking)
     data = _read(path, limits.TEXT_FILE_BYTES, gzipped=is_gzipped)
     try:
-        if data.startswith(_NO_PROSE):
+        if data.startswith(NO_PROSE):
             raise DocumentError("it is not plain text")
         document = read_text(data, inner)
         return replace(document, key=str(path), sections=manual_sections(document.text))

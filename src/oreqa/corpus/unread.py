@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
 import mimetypes
 import os
 import re
 import shlex
+import zlib
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
+from typing import IO, cast
 from urllib.parse import urlsplit
+
+from oreqa.corpus.opening import open_file
+from oreqa.errors import DocumentError
 
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(?=[^/])")
 _DOWNLOADED = ("http", "https", "ftp", "ftps")
@@ -71,9 +79,56 @@ def is_document_name(path: Path) -> bool:
     return name.lower() in _DOCUMENT_NAMES or name in _DOCUMENT_NAMES_IN_CAPITALS
 
 
-def is_text_name(path: Path) -> bool:
-    """Return whether a file's name has capitals alone, as that of text files without extension: COPYING, not makefile."""
-    return bool(re.fullmatch(r"[A-Z][A-Z_-]+", path.name))
+def include_patterns(files: Iterable[Path]) -> list[str]:
+    """Return the patterns for ``include`` that take those files of other kinds that hold text, the most files first.
+
+    Of the files of each pattern, one is opened. Many names without extension get one pattern together.
+    """
+    groups: dict[str, list[Path]] = {}
+    for path in files:
+        if may_be_text(path.suffix if path.suffix != ".gz" else path.with_suffix("").suffix):
+            groups.setdefault(_pattern(path), []).append(path)
+    largest = sorted(groups, key=lambda pattern: -len(groups[pattern]))[:_MOST_GROUPS]
+    patterns = [pattern for pattern in largest if _holds_text(groups[pattern][0])]
+    names = [pattern for pattern in patterns if "." not in pattern]
+    if len(names) <= _MOST_NAMES:
+        return patterns
+    together = "[A-Z]*" if all(fnmatchcase(name, "[A-Z]*") for name in names) else "[A-Za-z]*"
+    return [*(pattern for pattern in patterns if pattern not in names or not fnmatchcase(pattern, together)), together]
+
+
+def include_hint(patterns: Sequence[str]) -> str:
+    """Return how to add the files of some patterns; empty if there are none."""
+    options = " ".join(f"--include {shlex.quote(pattern)}" for pattern in patterns[:_MOST_SHOWN])
+    rest = f" and {len(patterns) - _MOST_SHOWN} more patterns" if len(patterns) > _MOST_SHOWN else ""
+    return f"to add those that are text: {options}{rest}" if options else ""
+
+
+_MOST_SHOWN = 8
+_MOST_GROUPS, _MOST_NAMES = 100, 4
+"""Kinds of files of which one is opened, and names without extension that get a pattern each."""
+
+
+def _pattern(path: Path) -> str:
+    """Return the pattern that takes the files of a kind: ``*.conf``, ``*.conf.gz``, or the name of one without extension."""
+    suffixes = path.suffixes[-2:] if path.suffix == ".gz" else path.suffixes[-1:]
+    return path.name if suffixes in ([], [".gz"]) else f"*{''.join(suffixes)}"
+
+
+def _holds_text(path: Path) -> bool:
+    """Return whether a file begins like a text that is no script, gzipped or not."""
+    try:
+        with open_file(path) as file:
+            head = cast(IO[bytes], gzip.open(file)).read(_HEAD) if path.suffix == ".gz" else file.read(_HEAD)
+    except (OSError, EOFError, zlib.error, DocumentError):
+        return False
+    return bool(head.strip()) and b"\0" not in head and not head.startswith((b"#!", *NO_PROSE))
+
+
+_HEAD = 4096
+
+NO_PROSE = (b"{\\rtf", b"%PDF-", b"%!PS")
+"""First bytes of files of other types that may look like text."""
 
 
 def archive_suffix(path: Path) -> str | None:

@@ -73,6 +73,8 @@ class Report:
     """Files that no reader supports, counted by file extension."""
     examples: dict[str, str] = field(default_factory=dict)
     """One file of each of these extensions."""
+    include: list[str] = field(default_factory=list)
+    """The ``include`` patterns that add those of these files that hold text."""
     languages: dict[str, int] = field(default_factory=dict)
     """Documents read by this update that are not in English, counted by language."""
     words: Words = field(default_factory=Words)
@@ -84,10 +86,11 @@ class Report:
     mended: list[str] = field(default_factory=list)
     """Names of the files that were damaged and have been rebuilt: search files."""
 
-    def pass_over(self, unknown: Mapping[str, int], examples: Mapping[str, Path]) -> None:
-        """Record the files that no reader supports."""
+    def pass_over(self, unknown: Mapping[str, int], examples: Mapping[str, Path], include: Sequence[str]) -> None:
+        """Record the files that no reader supports, and the patterns that ``include`` those that hold text."""
         self.unknown = dict(unknown)
         self.examples = {kind: str(path) for kind, path in examples.items()}
+        self.include = list(include)
 
     def read(self, document: Document) -> None:
         """Count a document's words and language, which a title or a table row is too short to tell."""

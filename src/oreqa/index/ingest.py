@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
 from oreqa.arguments import as_index_folder, as_paths, kind_of, text_list
 from oreqa.core import Document
-from oreqa.corpus.files import find_files
+from oreqa.corpus.files import FoundFiles, find_files
 from oreqa.corpus.process import end_parser
 from oreqa.corpus.readers import Fields, read_documents
+from oreqa.corpus.unread import include_hint, include_patterns
 from oreqa.errors import DocumentError, InputError, OreqaError
 from oreqa.index.coverage import Report, coverage_warnings
 from oreqa.index.generations import newest_generation
@@ -71,7 +72,7 @@ def index_files(
     files = find_files(paths, text_list(include, "include"), text_list(exclude, "exclude"), may_be_gone=not is_new)
     roots, index = {str(full_path(root)) for root in paths}, _own_paths(folder, paths)
     if is_new and not files.files and not files.left_out:
-        raise OreqaError(_no_documents(paths, files.unknown))
+        raise OreqaError(_no_documents(paths, files))
     mode = _folder_mode(files.files) if is_new else 0o777
     with (
         show(progress, "encoding passages") as advance,
@@ -80,7 +81,7 @@ def index_files(
         held = writer.current.sources() if files.gone or files.passed_over else set()
         _refuse_gone(files.gone, held, prune)
         files = files.with_held(held)
-        writer.report.pass_over(files.unknown, files.examples)
+        writer.report.pass_over(files.unknown, files.examples, include_patterns(files.passed_over))
 
         def leave_out(file: Path, reason: str) -> None:
             line = f"{file}: {reason}"
@@ -133,10 +134,12 @@ def _refuse_gone(gone: Sequence[Path], held: Set[str], prune: bool) -> None:
             raise InputError(f"{path}: there is no such file or folder{hint}")
 
 
-def _no_documents(paths: Sequence[Path], unknown: Mapping[str, int]) -> str:
-    kinds = [f"{number} {kind or 'without a suffix'}" for kind, number in unknown.items()]
+def _no_documents(paths: Sequence[Path], files: FoundFiles) -> str:
+    """Return the message if no file is read, with how to read those of other kinds that hold text."""
+    kinds = [f"{number} {kind or 'without a suffix'}" for kind, number in files.unknown.items()]
     others = f" among files of other kinds ({', '.join(kinds[:5])}{', ...' if len(kinds) > 5 else ''})" if kinds else ""
-    return f"{_named(paths)}: no documents found{others}, so no index was made; name others, or change --include"
+    way = include_hint(include_patterns(files.passed_over))
+    return f"{_named(paths)}: no documents found{others}, so no index was made; {way or 'name others, or change --include'}"
 
 
 def _nothing_read(paths: Sequence[Path], wanted: Sequence[Path], problems: Sequence[str], are_reported: bool) -> str:
