@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -84,6 +84,35 @@ def test_an_answer_from_the_row_of_a_table_is_a_whole_cell() -> None:
     cells = ["airports", "Canyonlands Field", "UT", "UT", "UT", "USA", "them"]
     assert [span.text for span in spans] == cells
     assert all(text[span.start : span.end] == span.text for span in spans)
+
+
+class Excluding(Spans):
+    """A reader that takes everything for an answer that is not excluded."""
+
+    def readings(
+        self, questions: Sequence[str], passages: Sequence[Sequence[tuple[str, str]]], k: int, *, excluded: Any
+    ) -> list[Reading]:
+        (((_, text),),), ((ranges,),) = passages, excluded
+        self.texts = tuple(text[start:end] for start, end in ranges)
+        return [Reading([])]
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "excluded"),
+    [
+        (
+            "How do I paste into nano?",
+            "Q: How can I paste into nano?\nA: With Shift+Insert.",
+            ("Q: How can I paste into nano?",),
+        ),
+        ("Which gnutls needs Knot DNS?", "Knot DNS needs these libraries:\n- libedit\n- gnutls >= 3.3", ()),
+        ("Which port has Alpha?", "Ports:\n- Alpha:\n  - tcp 80\n- Beta:\n  - tcp 90", ("- Beta:\n", "  - tcp 90")),
+    ],
+)
+def test_what_is_not_read(question: str, text: str, excluded: tuple[str, ...]) -> None:
+    reader = Excluding()
+    read_spans(cast(Reader, reader), [question], [[paragraph_passage(Document("a", "", text))]])
+    assert reader.texts == excluded
 
 
 class SpansByPassage(Spans):

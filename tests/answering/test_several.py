@@ -52,9 +52,9 @@ def test_equal_spans_are_listed_once() -> None:
 
 
 def test_a_mark_at_the_end_of_a_clause_is_no_answer() -> None:
-    text = "It needs a few libraries:\n+"
+    text = "It needs a few libraries:\n- gnutls\n+"
     spans = [Span(each, text.index(each), text.index(each) + len(each), 0, score, {})
-             for each, score in (("a few libraries", -1.0), (":", -1.5), ("+", -2.0))]  # fmt: skip
+             for each, score in (("a few libraries", -1.0), (":", -1.5), ("-", -1.8), ("+", -2.0))]  # fmt: skip
     ranges = several_ranges(text, (spans[0].start, spans[0].end), spans, None)
     assert [text[start:end] for start, end in ranges] == ["a few libraries", "+"]
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oreqa.text.labels import labels, other_fields, repeats_question, ruled_out, similar_lines
+from oreqa.text.labels import asks_the_same, labels, other_fields, repeats_question, ruled_out, similar_lines
 
 
 @pytest.mark.parametrize(
@@ -92,6 +92,22 @@ def test_never_all_lines_are_ruled_out(named: set[str], lines: list[str]) -> Non
 )
 def test_an_answer_repeats_its_question(question: str, answer: str, repeats: bool) -> None:
     assert repeats_question(question, answer) is repeats
+
+
+@pytest.mark.parametrize(
+    ("sentence", "same"),
+    [
+        ("4.4. With what key can I paste text from the clipboard into nano?", True),
+        ("Q: How do I paste the text into nano?", True),
+        ("How do I paste the text into nano?)", True),
+        ("You paste text into nano with Shift+Insert.", False),
+        ("Can nano read the text of a mail?", True),
+        ("Can nano read mail?", False),
+        ("Key: paste; Does: paste text into nano; Since: 2.0?", False),
+    ],
+)
+def test_a_sentence_asks_the_same(sentence: str, same: bool) -> None:
+    assert asks_the_same("How do I paste text into nano?", sentence) is same
 
 
 VARIABLE = "3.163. mail_check\nType: number\nDefault: 5\n\nHow often to look for new mail. Note: 0 means never.\n"

@@ -40,7 +40,7 @@ from oreqa.models.reader.reader import CHUNK, Reader
 from oreqa.text.asked_entries import other_entries
 from oreqa.text.asking import asks_yes_or_no
 from oreqa.text.defaults import asks_whether_default, beside_defaults
-from oreqa.text.labels import labels, other_fields, repeats_question, ruled_out, similar_lines
+from oreqa.text.labels import asks_the_same, labels, other_fields, repeats_question, ruled_out, similar_lines
 from oreqa.text.rows import whole_cell
 
 SPANS_TOP_K = 10
@@ -143,7 +143,10 @@ def _excluded(question: str, passages: Sequence[Passage]) -> list[list[Range]]:
     """Return each passage's fields and entries that the question does not name, and list lines that its labels rule out."""
     entries = other_entries(question, list(map(entry_text, passages)))
     beside = [[] for _ in passages] if any(entries) else beside_defaults(question, [p.text for p in passages])
-    excluded = [[*a, *b, *other_fields(question, p.text)] for a, b, p in zip(entries, beside, passages, strict=True)]
+    excluded = [
+        [*of_entries, *of_defaults, *other_fields(question, passage.text), *asked_again(question, passage)]
+        for of_entries, of_defaults, passage in zip(entries, beside, passages, strict=True)
+    ]
     named = labels(question, [passage_head(passage.title, passage.heading) for passage in passages])
     if not named:
         return excluded
@@ -154,6 +157,15 @@ def _excluded(question: str, passages: Sequence[Passage]) -> list[list[Range]]:
         if out:
             excluded[number].append(line)
     return excluded
+
+
+def asked_again(question: str, passage: Passage) -> list[Range]:
+    """Return the sentences of a passage that ask the question themselves, as in a list of questions and answers."""
+    return [
+        (sentence.start - passage.start, sentence.end - passage.start)
+        for sentence in passage.sentences
+        if asks_the_same(question, sentence.text)
+    ]
 
 
 def span_scores(

@@ -12,7 +12,7 @@ from dataclasses import replace
 from oreqa.answer import Answer, Piece
 from oreqa.core import Hit, Range, Span
 from oreqa.text.answers import normalize_answer
-from oreqa.text.several import asked_number, asks_for_several, listed_items
+from oreqa.text.several import asked_number, asks_for_several, is_list_mark, listed_items
 
 SPANS_MARGIN, NUMBERED_MARGIN = 4.0, 8.0
 """How far a span's log-probability may lie below the answer's; the second if the question says how many it asks for, until
@@ -56,7 +56,7 @@ def several_ranges(text: str, best: Range, spans: Sequence[Span], number: int | 
         if scores[start, end] < lowest or len(items) >= (number or MOST_SPANS):
             break
         is_apart = all(end <= first or last <= start for first, last in taken)
-        if is_apart and text[start:end].strip(" .,:;"):
+        if is_apart and text[start:end].strip(" .,:;") and not is_list_mark(text, start, end):
             taken.append((start, end))
             items = _different(text, [*items, *_items(text, (start, end))])
     return sorted(items[:MOST_SPANS])

@@ -88,9 +88,10 @@ def _print(explanation: Explanation, expected: str | None, index: Path, where: I
     for word, written in explanation.respelt.items():
         console.print(f"“{word}” is in no document; asked for “{written}”.")
     absent = [word for word in explanation.absent_words if word not in explanation.respelt]
-    for words, what in ((absent, "No document"), (explanation.unread_words, "No passage that was read")):
+    unread = [] if explanation.stage == "answered" else explanation.unread_words  # beside an answer, other words say it
+    for words, what in ((absent, "no document"), (unread, "no passage that was read")):
         if words:
-            console.print(f"{what} contains “{'”, “'.join(words)}”.")
+            console.print(f"Of the question's words, {what} contains “{'”, “'.join(words)}”.")
     options = index_option(index) + "".join(f" --where {shlex.quote(condition)}" for condition in where)
     if expected is not None:
         for line in _expected_lines(explanation, expected, index, options):

@@ -18,6 +18,9 @@ _FIELD = re.compile(r"^[ \t]*(?P<name>[^\W\d_][\w /()-]{0,39}?)[ \t]*:[ \t]+(?P<
 _MARK = re.compile(r"[ \t]*(?:(?:[-*+•‣◦]|\d{1,3}(?:\.\d{1,3})*[.)])[ \t]+\S|\|)")
 """The mark of a list's item, and the bar of a table's row."""
 
+SAME_WORDS = 0.6
+"""The smallest share of a question's words in a sentence that asks the same."""
+
 MIN_LEAD = 0.5
 """The lead, in nats, of the labels in a line over those in lines that it rules out."""
 
@@ -94,6 +97,19 @@ def repeats_question(question: str, answer: str) -> bool:
     """Return whether an answer has words, all from the question, which does not offer a choice of answers."""
     asked, answered = _words(question), _words(answer)
     return "or" not in asked and bool(answered) and answered <= asked
+
+
+def asks_the_same(question: str, sentence: str) -> bool:
+    """Return whether a sentence, but not a table's row, is a question with most of another question's words.
+
+    Examples:
+        >>> asks_the_same("How do I paste text into nano?", "4.4. With what key can I paste text into nano?")
+        True
+    """
+    if not sentence.rstrip("\"'”’»)] \t\r\n").endswith("?") or row_cells(sentence, 0):
+        return False
+    asked = _words(question) - STOP_WORDS
+    return len(asked & _words(sentence)) >= SAME_WORDS * len(asked)
 
 
 def _words(text: str) -> set[str]:

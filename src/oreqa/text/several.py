@@ -44,10 +44,12 @@ _SINGLE = re.compile(
 )
 """Questions for a name, an amount or one of two."""
 
+_ON = r"(?:(?:and|or)\s+)?(?:older|newer|later|earlier|above|below|up|higher|lower|over|under|more|less)\s*(?:$|[,;.)])"
 _BETWEEN = re.compile(
-    r"\([^()]*\)|(?P<gap>(?:[,;](?!(?<=\d,) \d{4}\b)(?:\s+(?:and|or|&|as well as))?|\s+(?:and|or|&|as well as))\s+)"
+    r"\([^()]*\)|(?P<gap>(?:[,;](?!(?<=\d,) \d{4}\b)(?:\s+(?:and|or|&|as well as))?|\s+(?:and|or|&|as well as))\s+"
+    rf"(?!{_ON}))"
 )
-"""Separators of items, and brackets, which contain none; the comma of a date is not a separator."""
+"""Separators of items, and brackets, which contain none; the comma of a date is none, nor is the "and" of "10 and older"."""
 
 _TAIL = re.compile(
     r",\s+(?:in|on|at|since|from|until|during|after|before|by|for|with|when|while|where|which|who|all|both|each)\b"
@@ -108,6 +110,13 @@ def listed_items(text: str) -> list[Range]:
     ranges = [_without_quotes(text, *item) for item in zip(places[::2], places[1::2], strict=True)] if gaps else []
     items = [(start, end) for start, end in ranges if start < end] or [(0, len(text))]
     return [(mark.end() if (mark := _LIST_MARK.match(text, *item)) else item[0], item[1]) for item in items]
+
+
+def is_list_mark(text: str, start: int, end: int) -> bool:
+    """Return whether ``text[start:end]`` is the mark of an item at the beginning of a line."""
+    line = text.rfind("\n", 0, start) + 1
+    mark = _LIST_MARK.match(text, line)
+    return mark is not None and end <= mark.end() and text[start:end].strip() == mark.group().strip()
 
 
 def _between_items(text: str) -> Iterator[re.Match[str]]:
