@@ -16,7 +16,7 @@ from oreqa.text.sentences import split_sentences
 
 CountTokens = Callable[[Sequence[str]], list[int]]
 
-SPLITTER_VERSION = 37
+SPLITTER_VERSION = 38
 """Increase this when a change gives the same file other text, passages or layout: indexes then read their files again."""
 
 _BLANK_LINES = re.compile(r"\n[ \t]*(?:\r?\n[ \t]*)+")

@@ -115,3 +115,19 @@ def test_macros_of_the_file() -> None:
     assert [place.line for place in document.places] == [4, 4, 4, 4, 6, 6]
     (page,) = document.pages
     assert (page.source, page.read, page.left_out) == (12, 11, {"\\odd": 1})
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        (
+            r"Call \lstinline[language=C]{f(a_b, {x})} or \lstinline[style=a]|$g % h$| now.",
+            "Call f(a_b, {x}) or $g % h$ now.",
+        ),
+        (r"Not \mintinline{python}{x = {1: 2}} but \mintinline[a=b]{c}!y!, \Verb+z_1+.", "Not x = {1: 2} but y, z_1."),
+        (r"\newcommand\code{\lstinline[language=C]}It is \code|%d| or \code{$a}.", "It is %d or $a."),
+    ],
+)
+def test_code_within_a_line_has_no_options_and_no_macros(source: str, text: str) -> None:
+    document = read_latex(f"\\begin{{document}}{source}\\end{{document}}".encode(), Path("a.tex"))
+    assert document.text.strip() == text

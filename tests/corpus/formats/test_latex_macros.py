@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from oreqa.corpus.formats.latex_macros import expand_macros
@@ -72,3 +74,21 @@ def test_expansion_is_bounded() -> None:
     nested, unexpanded = expand_macros("\\def\\x#1{<#1>}" + "\\x{" * 50 + "a" + "}" * 50)
     assert (nested.count("<"), unexpanded) == (30, {"\\x": 20})
     assert nested.count("a") == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (r"\def\x{one} {\renewcommand{\x}{two}\x} \x", "two one"),
+        (r"\def\x{one} {\bf{\x} \renewcommand\x{two}\textbf{\x}} \x", "one two one"),
+        (r"\def\x{one}\begin{center}\let\y\x\def\x{two}\x\y\end{center} \x\y", "two one one \\y"),
+        (r"\def\x{one} {\gdef\x{two}} \x {{\def\x{three}\gdef\x{four}}\x}", "two four"),
+        (r"\AtBeginDocument{\newcommand{\x}{one}} \x", "one"),
+        (r"\IfFileExists{a.sty}{\def\x{one}}{} \x", "one"),
+        (r"\def\x{one}} \x } {\def\x{two} \end{b} \x", "one two"),
+        (r"\begin{a}{\def\x{one}\end{a}} \x", "\\x"),
+    ],
+)
+def test_a_definition_ends_with_its_group(source: str, expected: str) -> None:
+    words = re.findall(r"one|two|three|four|\\[xy]\b", expand_macros(source)[0])
+    assert words == expected.split()

@@ -10,6 +10,7 @@ from typing import Any
 
 from oreqa.core import Document
 from oreqa.corpus.decode import decode
+from oreqa.corpus.formats.latex_code import inline_code_as_verb
 from oreqa.corpus.formats.latex_formulas import CODE_ENVIRONMENTS, escape_odd_dollars
 from oreqa.corpus.formats.latex_macros import expand_macros
 from oreqa.corpus.formats.latex_names import LAST_IS_TEXT, LISTS, MONOSPACED, NOT_REDEFINED, SECTION_LEVELS, SILENT, TABLES
@@ -41,7 +42,8 @@ def read_latex(data: bytes, path: Path) -> Document:
     Simple macros that the file defines are expanded. Of others the arguments are text, and their names count as left out.
     """
     source = decode(data)
-    expanded, unexpanded = expand_macros(source, NOT_REDEFINED)
+    expanded, unexpanded = expand_macros(inline_code_as_verb(source), NOT_REDEFINED)
+    expanded = inline_code_as_verb(expanded)  # a macro may stand for its command
     begin = _uncommented(_PREAMBLE, expanded)
     page = _Page()
     title, notes = _title(expanded)

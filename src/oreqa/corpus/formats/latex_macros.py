@@ -1,7 +1,8 @@
 r"""Macros and environments that a LaTeX file defines: simple ones are expanded, as TeX does.
 
-Simple are those whose bodies are text and other macros, with arguments in braces and perhaps an optional first one. Not
-expanded are macros with conditions, internal macros (``\x@y``), other forms of arguments, or themselves in their bodies.
+Definitions hold until their group or environment ends. Simple macros are those whose bodies are text and other macros, with
+arguments in braces and perhaps an optional first one. Not expanded are macros with conditions, internal macros
+(``\x@y``), other forms of arguments, or themselves in their bodies.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections import Counter
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
-from oreqa.corpus.formats.latex_tokens import LATEX_TOKEN, BracedText, end_of_code, left_out_branches
+from oreqa.corpus.formats.latex_tokens import LATEX_TOKEN, NEAR, BracedText, begins_group, end_of_code, left_out_branches
 
 _GROWTH, _SPARE = 2, 200_000
 """All expansions together add at most ``_GROWTH`` times the file's characters and ``_SPARE``."""
@@ -63,6 +64,14 @@ class _Macro:
     body: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """An open ``environment``, or braces, with what the macros defined in it were ``before``, if they are local to it."""
+
+    environment: str
+    before: dict[str, tuple[bool, _Macro | None]] | None
+
+
 def expand_macros(source: str, kept: Container[str] = ()) -> tuple[str, Counter[str]]:
     r"""Return the source with its own macros expanded, and how often those are used that cannot be.
 
@@ -86,6 +95,8 @@ class _Expansion:
         self._kept = kept
         self._macros: dict[str, _Macro | None] = {}
         self._bodies: dict[str, str] = {}  # expanded
+        self._groups: list[_Group] = []
+        self._after_definition = 0
         self._left_out = left_out_branches(source)
         self._left = _GROWTH * len(source) + _SPARE
 
@@ -95,13 +106,22 @@ class _Expansion:
         """Return a part of a text with its macros expanded but those that are ``active``: whose bodies it stands in."""
         end = len(text.text) if end is None else end
         parts: list[str] = []
-        position = begin
+        position, outer = begin, len(self._groups)
         while (token := LATEX_TOKEN.search(text.text, position, end)) is not None:
             parts.append(text.text[position : token.start()])
+            if token["brace"] == "{":
+                is_next = (
+                    not depth and not text.text[max(self._after_definition, token.start() - NEAR) : token.start()].strip()
+                )
+                self._groups.append(_Group("", {} if is_next or begins_group(text.text, token.start()) else None))
+            elif token["brace"] and len(self._groups) > outer and not self._groups[-1].environment:
+                self._end_group()
             replacement, position = self._replacement(text, token, active, depth)
             position = min(position, end)
             parts.append(replacement)
         parts.append(text.text[position:end])
+        while depth and len(self._groups) > outer:
+            self._end_group()
         return "".join(parts)
 
     def _replacement(self, text: BracedText, token: re.Match[str], active: tuple[str, ...], depth: int) -> tuple[str, int]:
@@ -113,11 +133,17 @@ class _Expansion:
             return "", self._left_out[token.start()]
         definition = _DEFINITION.match(text.text, token.start()) if token["name"] else None
         if definition:
-            return self._define(definition, text)
+            replacement, self._after_definition = self._define(definition, text)
+            return replacement, self._after_definition
         name = token["name"] or (f"{token['side']}{{{token['environment']}}}" if token["side"] else "")
-        if not name or name not in self._macros:
+        macro, is_defined = self._macros.get(name), name in self._macros
+        if token["side"] == "begin":
+            self._groups.append(_Group(token["environment"], {}))
+        elif token["side"] and any(group.environment == token["environment"] for group in self._groups):
+            while self._end_group() != token["environment"]:
+                pass
+        if not name or not is_defined:
             return token.group(), token.end()
-        macro = self._macros[name]
         call = self._called(name, macro, text, token.end(), active, depth) if macro else None
         if call is None:
             if name not in active or macro is None:
@@ -164,6 +190,7 @@ class _Expansion:
     def _define(self, definition: re.Match[str], text: BracedText) -> tuple[str, int]:
         """Note a definition, and return what replaces it, and where the text goes on after it."""
         groups = definition.groupdict()
+        is_global = definition.group().startswith(("\\gdef", "\\xdef"))
         if groups["alias"]:
             original = groups["original"]
             body = "" if original == "\\relax" else original
@@ -196,13 +223,30 @@ class _Expansion:
         pattern = (groups["pattern"] or "").strip()
         count += pattern.count("#")
         plain = ("", "".join(f"#{number}" for number in range(1, count + 1)))
-        self._set(name, _simple(count, default, source) if pattern in plain else None)
+        self._set(name, _simple(count, default, source) if pattern in plain else None, is_global)
         return "", end
 
-    def _set(self, name: str, macro: _Macro | None) -> None:
-        if name not in self._kept:
+    def _set(self, name: str, macro: _Macro | None, is_global: bool = False) -> None:
+        """Define a macro until the innermost group ends, or for good."""
+        if name in self._kept:
+            return
+        scopes = [group.before for group in self._groups if group.before is not None]
+        for before in scopes if is_global else ():
+            before.pop(name, None)
+        if scopes and not is_global:
+            scopes[-1].setdefault(name, (name in self._macros, self._macros.get(name)))
+        self._macros[name] = macro
+        self._bodies.clear()
+
+    def _end_group(self) -> str:
+        """End the innermost group, restoring the macros from before it. Returns its environment."""
+        group = self._groups.pop()
+        for name, (was_defined, macro) in (group.before or {}).items():
             self._macros[name] = macro
+            if not was_defined:
+                del self._macros[name]
             self._bodies.clear()
+        return group.environment
 
 
 def _simple(count: int, default: str | None, body: str) -> _Macro | None:

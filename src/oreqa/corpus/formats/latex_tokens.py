@@ -52,6 +52,24 @@ class BracedText:
         return None if end is None else (position + 1, end)
 
 
+def begins_group(text: str, brace: int) -> bool:
+    r"""Return whether an opening brace begins a group, and no argument of a macro.
+
+    Examples:
+        >>> begins_group(r"\end{center} {", 13), begins_group(r"\textbf{", 7), begins_group(r"\textcolor{red}{", 15)
+        (True, False, False)
+    """
+    begin = max(0, brace - NEAR)
+    return not _BEFORE_ARGUMENT.search(text, begin, brace) or bool(_AFTER_ARGUMENTS.search(text, begin, brace))
+
+
+NEAR = 200
+"""Characters before a brace that tell whether it begins an argument."""
+
+_BEFORE_ARGUMENT = re.compile(r"(?:\\[A-Za-z@]+\*?|[\]}])[ \t]*+\n?[ \t]*+\Z")
+_AFTER_ARGUMENTS = re.compile(r"\\(?:end\s*\{[^{}]*\}|par|centering|[a-z]*skip|noindent)\s*\Z")
+
+
 def end_of_code(text: str, begin: re.Match[str]) -> int:
     """Return the offset after an environment of code; the text's end if it is not closed."""
     end = f"\\end{{{begin['code']}}}"
