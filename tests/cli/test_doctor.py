@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,7 @@ def test_what_is_wrong_is_named_with_its_mend_and_ends_with_1(monkeypatch: pytes
 
 
 def test_packages_that_are_missing_or_too_old_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
     needs = ["numpy>=99", "nothing-of-this-name", "lxml>=5", "fastapi>=99; extra == 'serve'", "rapidocr>=3; extra == 'dev'"]
     monkeypatch.setattr(metadata, "requires", lambda _: needs)
     looked_at = checks()
@@ -60,9 +62,13 @@ def test_packages_that_are_missing_or_too_old_are_named(monkeypatch: pytest.Monk
     assert looked_at["parts", "oreqa"]["detail"] == f"numpy >=99: {numpy} is installed, nothing-of-this-name"
     assert looked_at["parts", "serve"] == {
         "group": "parts", "name": "serve", "state": "absent", "detail": "the page, the HTTP API, MCP, and --watch",
-        "mend": "pip install 'oreqa[serve]'",
+        "mend": f"{sys.executable} -m pip install 'oreqa[serve]'",
     }  # fmt: skip
     assert ("parts", "dev") not in looked_at
+    line = f"to install a part, such as serve: {sys.executable} -m pip install 'oreqa[serve]'"
+    assert line in run().stdout.splitlines()
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
+    assert checks()["parts", "serve"]["mend"] == "python -m pip install 'oreqa[serve]'"
 
 
 def test_every_extra_for_users_is_described() -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import platform
+import shlex
+import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -73,6 +76,8 @@ def doctor(
         print_json({"healthy": not problems, "checks": [asdict(check) for check in checks]})
     else:
         _print(checks)
+        if absent := next((check for check in checks if check.group == "parts" and check.state == "absent"), None):
+            say(f"to install a part, such as {absent.name}: {absent.mend}")
         if folder is None:
             say("no index was checked: there is no .oreqa here; name one with --index")
     if problems:
@@ -119,7 +124,7 @@ def _parts() -> Iterator[Check]:
     try:
         needed = [Requirement(text) for text in requires("oreqa") or ()]
     except PackageNotFoundError:
-        yield Check("parts", "oreqa", "problem", "it runs from a folder and is not installed", "pip install .")
+        yield Check("parts", "oreqa", "problem", "it runs from a folder and is not installed", _pip_install("."))
         return
     base = [each for each in needed if each.marker is None or each.marker.evaluate({"extra": ""})]
     wrong = list(filter(None, map(_lack, base)))
@@ -131,9 +136,15 @@ def _parts() -> Iterator[Check]:
         if packages:
             lacking = f"lacks {', '.join(missing)}"
             detail = f"{purpose} ({lacking})" if missing and len(missing) < len(packages) else purpose
-            yield Check(
-                "parts", extra, "absent" if missing else "ok", detail, f"pip install 'oreqa[{extra}]'" if missing else ""
-            )
+            mend = _pip_install(f"'oreqa[{extra}]'") if missing else ""
+            yield Check("parts", extra, "absent" if missing else "ok", detail, mend)
+
+
+def _pip_install(what: str) -> str:
+    """Return the command that installs a package for the Python that runs oreqa, which another pip would not."""
+    named = shutil.which("python")
+    python = "python" if named and Path(named).absolute() == Path(sys.executable) else shlex.quote(sys.executable)
+    return f"{python} -m pip install {what}"
 
 
 def _lack(need: Requirement) -> str | None:
@@ -207,7 +218,7 @@ def _print(checks: list[Check]) -> None:
     for check in checks:
         mark, style = _MARKS[check.state]
         detail = Text(visible(check.detail))
-        if check.mend:
+        if check.mend and not (check.group == "parts" and check.state == "absent"):  # they differ in the name alone
             detail.append(f"\n{visible(check.mend)}", style="bold")
         table.add_row(check.group if check.group != group else "", Text(mark, style), visible(check.name), detail)
         group = check.group
