@@ -43,9 +43,10 @@ def test_answers_that_are_shown_are_re_ranked(
     for name in ("find_model", "model_fingerprint"):
         monkeypatch.setitem(script.kept_folder.__globals__, name, str)
     monkeypatch.setattr(script, "ask", lambda *_: script.Asked([], [], []))
-    monkeypatch.setattr(script, "train", lambda *_: {"questions": 1, "steps": 1})
+    monkeypatch.setattr(script, "train", lambda *_: {"questions": 1, "steps": 1, "commit": "c"})
     monkeypatch.setattr(script, "rerank", rerank)
     monkeypatch.setattr(script, "right", right)
+    monkeypatch.setattr(script, "baseline_rows", empty)
     monkeypatch.setattr(script, "data_hash", lambda _: "")
     monkeypatch.setattr(script, "examples", empty)
     monkeypatch.setattr(script, "report", empty)
@@ -53,3 +54,18 @@ def test_answers_that_are_shown_are_re_ranked(
     monkeypatch.setattr(sys, "argv", ["ablations.py", *arguments.split(), script.BASE])
     script.main()
     assert set(asked) == {expected}
+
+
+def test_first_answers_and_orders_without_a_re_ranker(script: ModuleType) -> None:
+    """A right answer in sixth place counts among the first ten and 25; the orders are compared with the reader."""
+
+    def row_of(place: int) -> Row:
+        right = [float(number == place) for number in range(30)]
+        spans = [[f"span {number}", number, number + 1, 0, -float(number), 0.0] for number in range(30)]
+        return {"answerable": True, "right": right, "f1": right, "spans": spans, "hits": [[1.0, {}]], "kind": None}
+
+    asked = script.Asked([], [], [row_of(0), row_of(5), row_of(40)])
+    table = script.baseline_rows(asked, {"reader": [1.0, 0.0, 0.0], "other": [1.0, 1.0, 0.0]})
+    assert table["reader"] == {"em": 33.33, "em@5": 33.33, "em@10": 66.67, "em@25": 66.67}
+    assert table["other"]["em"] == 66.67
+    assert table["other"]["over reader"]["mean"] == pytest.approx(1 / 3)
