@@ -3,7 +3,7 @@
     python benchmarks/papers_page.py
 
 The rows are those of benchmarks/support/paper_rows.py; everything between the marks of a table is replaced.
-results/papers/rows.json has the same figures, unrounded, with the commit of each file.
+results/papers/rows.json has the same figures with all seeds, and the commit that each file names.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def with_tables(text: str, results: Path = RESULTS) -> str:
 
 
 def raw_rows(results: Path = RESULTS) -> list[dict[str, Any]]:
-    """Return the figures of all rows, unrounded, with their files and the commits that those name."""
+    """Return the figures of all rows, with their files and the commits that those name."""
     return [
         {
             "page": page,
@@ -78,8 +78,7 @@ def raw_rows(results: Path = RESULTS) -> list[dict[str, Any]]:
             "system": row.system,
             "published": row.theirs,
             "figures": [read(figure, results) for figure in row.ours],
-            "files": sorted({figure[0] for figure in row.ours}),
-            "committed": bool(row.ours) and all(has_commit(figure, results) for figure in row.ours),
+            "commits": {figure[0]: read((figure[0], "commit"), results) for figure in row.ours},
             "verdict": row.verdict,
         }
         for page, rows in ROWS.items()

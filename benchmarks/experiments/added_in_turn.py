@@ -203,9 +203,8 @@ def mrr(ranks: Sequence[float]) -> float:
 def compare(runs: dict[str, list[list[float]]], one: str, other: str) -> dict[str, Any]:
     """Return what the second gains on the first: over questions (means over the seeds of both), and p of a paired t-test
     over seeds, which is None for one seed and where all seeds gain the same."""
-    seeds = min(len(runs[one]), len(runs[other]))
-    theirs, ours = (np.mean([1 / np.array(run) for run in runs[name][:seeds]], axis=0).tolist() for name in (one, other))
-    values = [[mrr(run) for run in runs[name][:seeds]] for name in (one, other)]
+    theirs, ours = (np.mean([1 / np.array(run) for run in runs[name]], axis=0).tolist() for name in (one, other))
+    values = [[mrr(run) for run in runs[name]] for name in (one, other)]
     differ = float(np.ptp(np.array(values[1]) - np.array(values[0]))) > 1e-6
     p = float(ttest_rel(*values).pvalue) if differ else None
     return asdict(paired_difference(theirs, ours, 0)) | {"p_over_seeds": p}
@@ -269,9 +268,9 @@ def main() -> None:
     learned = count_silver(list(load_pairs(files["silver"]))) | {"steps": steps, "pairs_sha256": data_hash([files["pairs"]])}
     rows = {name: [*mean_and_deviation(values), values] for name, values in
             ((name, [mrr(run) for run in of_name]) for name, of_name in runs.items())}  # fmt: skip
-    of_run = {name: value for name, value in vars(options).items() if name not in ("collection", "data", "work", "set")}
-    of_run |= {"settings": shared, "trained at": commits}
-    report(f"unlabelled/{options.collection}", {**counts, **learned, **of_run, "mrr": rows, "gains": gains})
+    chosen = {name: value for name, value in vars(options).items() if name not in ("collection", "data", "work", "set")}
+    sizes = {**counts, **learned, "options": chosen, "settings": shared, "trained at": commits}
+    report(f"unlabelled/{options.collection}", {**sizes, "mrr": rows, "gains": gains})
 
 
 if __name__ == "__main__":

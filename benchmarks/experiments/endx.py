@@ -91,7 +91,7 @@ def ensure_measured(
     task: ReqaTask, recipe: RetrieverRecipe, teacher: Teacher, facts: dict[str, Any], out: Path, file: Path
 ) -> None:
     """Train and measure a model, and keep its ranks in ``file``, unless they are there."""
-    facts = {**facts, "recipe": recipe.model_dump(mode="json", exclude={"data"})}
+    facts = with_backbone_name({**facts, "recipe": recipe.model_dump(mode="json", exclude={"data"})})
     if file.is_file():
         if same_settings(facts, read_kept(file)[0]):
             return
@@ -119,10 +119,15 @@ def same_settings(facts: Mapping[str, Any], kept: Mapping[str, Any]) -> bool:
     )
 
 
+def with_backbone_name(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return the facts of a run with the name of its backbone, which --work holds, in place of its path."""
+    return {**facts, "recipe": {**facts["recipe"], "backbone": Path(facts["recipe"]["backbone"]).name}}
+
+
 def read_kept(file: Path) -> tuple[dict[str, Any], list[list[float]]]:
     """Return the facts of a run, and its ranks."""
     facts, *rows = (row for _, row in read_jsonl(file))
-    return facts, [row["ranks"] for row in rows]
+    return with_backbone_name(facts), [row["ranks"] for row in rows]
 
 
 def row(runs: Sequence[Sequence[Sequence[float]]]) -> dict[str, list[float]]:
@@ -142,7 +147,9 @@ def over_seeds(theirs: Mapping[int, Any], ours: Mapping[int, Any]) -> float | No
     if min(len(theirs), len(ours)) < 2:
         return None
     return float(
-        ttest_ind(*([figures(run)["mrr"] for run in runs.values()] for runs in (theirs, ours)), equal_var=False).pvalue
+        ttest_ind(
+            *([np.mean(reciprocal([run])) for run in runs.values()] for runs in (theirs, ours)), equal_var=False
+        ).pvalue
     )
 
 

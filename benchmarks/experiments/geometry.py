@@ -26,6 +26,7 @@ from oreqa.models.encoder.folder import read_encoder_folder
 from oreqa.models.names import CROSS, find_model
 
 sys.path.append(str(Path(__file__).parents[1]))
+from common import report
 from support.pair_vectors import Answer, Embed, cross_vectors, encoder_vectors, load_cross, named_model
 from support.separation import write_geometry
 
@@ -81,6 +82,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=8, help="questions of each that are shown at most (%(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the drawing and of t-SNE (%(default)s)")
     parser.add_argument("--out", type=Path, required=True, help="folder for the pictures and report.html")
+    parser.add_argument("--name", default="geometry", help="of the file in results/endx")
     options = parser.parse_args()
     if len({name for name, _ in options.model}) < len(options.model):
         parser.error("--model: two have the same name")
@@ -93,7 +95,7 @@ def main() -> None:
 
 
 def draw(options: argparse.Namespace) -> None:
-    """Write the report, and print how far the answers are apart."""
+    """Write the report and the raw figures, and print how far the answers are apart."""
     task = build_reqa(load_paragraphs(options.data), load_boundaries(options.sentences) if options.sentences else None)
     groups = draw_answers(task, options.answers, options.min_questions, options.questions, options.seed)
     answers, questions = [answer for answer, _ in groups], [texts for _, texts in groups]
@@ -107,6 +109,8 @@ def draw(options: argparse.Namespace) -> None:
         },
         options.seed,
     )
+    sizes = {"answers": len(answers), "questions": sum(map(len, questions)), "seed": options.seed}
+    report(f"endx/{options.name}", {**sizes, "models": summary["models"]})
     for name, measures in summary["models"].items():
         pairs = {kind: measures[kind]["separation"] for kind in ("question_question", "question_answer")}
         print(f"{name}: separation " + ", ".join(f"{kind.replace('_', '-')} {value:.2f}" for kind, value in pairs.items()))

@@ -8,8 +8,8 @@ The corpus is a SQuAD or MRQA file, whose paragraphs are the passages, or a BEIR
 index splits them. What is learned from is generated from its passages alone, and the questions that people asked about them
 are looked at only to measure. For each seed the three trainings take the same number of steps. Measured is how deep each
 question's passage, or the first of its document, lies among all, by vectors alone: R@5, R@10, R@20 and MRR, the setting of
-ProQA's Table 3 (Xiong et al. 2021). The encoder before any training stands beside them; with --share, so do means of its
-weights and that share of the trained ones. What --work holds is neither trained nor measured again.
+ProQA's Table 3 (Xiong et al. 2021). The encoder before any training stands beside them. What --work holds is neither
+trained nor measured again.
 
 With --stages N each training goes on N - 1 times, with other batches: in clusters, at random, and, as Xiong et al. do, in
 clusters after a first stage at random. With --width all begin with one new layer of that width over the principal components
@@ -44,7 +44,6 @@ from oreqa.index.passages import index_data
 from oreqa.index.store import Settings
 from oreqa.mining import mine_cloze
 from oreqa.models.encoder.encoder import Encoder
-from oreqa.models.weights import mix_weights
 from oreqa.provenance import data_hash
 from oreqa.training import train_model
 
@@ -174,7 +173,6 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=5000, help="generated questions that are drawn, all if there are fewer")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--set", action="append", default=[], help="a setting of the recipe, for all trainings")
-    parser.add_argument("--share", type=float, help="measure means of the weights, too, with so much of the trained ones")
     parser.add_argument("--stages", type=int, default=1, help="trainings, each going on from the one before")
     parser.add_argument("--width", type=int, help="begin with a new layer so wide instead of MiniLM")
     parser.add_argument("--name", required=True, help="part of the result's name")
@@ -205,14 +203,8 @@ def main() -> None:
             settings = [*arguments.set, f"backbone={begun}"]
             record = train(last, questions, cloze, out, seed + 100 * len(before_it), settings)
             steps[system] = record["steps"]
-            models = {system: out}
-            if arguments.share is not None:
-                models[f"{system}, {arguments.share:g} of it"] = mixed = out.with_name(f"{out.name}-{arguments.share:g}")
-                if not (mixed / "model.safetensors").is_file():
-                    mix_weights(out, base, arguments.share, mixed)
-            for name, model in models.items():
-                ranks.setdefault(name, []).append(kept_ranks(task, model, model.with_name(f"{model.name}-ranks.json")))
-                print(name, seed, figures(ranks[name][-1]), flush=True)
+            ranks.setdefault(system, []).append(kept_ranks(task, out, out.with_name(f"{out.name}-ranks.json")))
+            print(system, seed, figures(ranks[system][-1]), flush=True)
     if len(set(steps.values())) > 1:
         raise SystemExit(f"the systems took different numbers of steps: {steps}")
     rows: dict[str, dict[str, Any]] = {}
