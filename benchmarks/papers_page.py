@@ -20,7 +20,7 @@ from support.paper_rows import ROWS, Figure, Row
 from oreqa.files import write_json, write_text
 
 PAGE = ROOT / "docs" / "results" / "papers.md"
-HEAD = "| table | | paper | here | learned; asked; seeds | |\n|---|---|---|---|---|---|"
+HEAD = "| table | what | paper | here | learned; asked; seeds | verdict |\n|---|---|---|---|---|---|"
 
 
 def read(figure: Figure, results: Path = RESULTS) -> Any:
@@ -52,7 +52,9 @@ def line(row: Row, results: Path = RESULTS) -> str:
     if not row.ours:
         return f"| {row.table} | {row.system} | {row.theirs} | | | {row.verdict} |".replace("|  |", "| |")
     seeds = row.seeds if isinstance(row.seeds, int) else read(row.seeds, results)
-    ours = "→".join(shown(read(figure, results), seeds) for figure in row.ours)
+    values = [read(figure, results) for figure in row.ours]
+    counts = all(isinstance(value, int) for value in values)
+    ours = "→".join(str(value) if counts else shown(value, seeds) for value in values)
     mark = "" if all(has_commit(figure, results) for figure in row.ours) else "†"
     cells = (row.table, row.system, row.theirs, ours + mark, f"{row.size}; {seeds}", row.verdict)
     return f"| {' | '.join(cells)} |".replace("|  |", "| |")

@@ -346,7 +346,6 @@ def published_gains(axes: Axes) -> None:
     rows = {
         "silver pairs, SQuAD": (0.9, 100 * silver["mrr over dense, gold"]["mean"]),
         "ENDX, GRU, raw": (3.41, endx["gru endx_dot"]["mrr"][0] - endx["gru dual_dot"]["mrr"][0]),
-        "ENDX, BERT or MiniLM": (2.37, endx["bert endx"]["mrr"][0] - endx["bert dual"]["mrr"][0]),
         "span re-ranker alone, NQ": (
             1.6,
             spans["M = 6, marked: alone, K = 5"]["em"][0] - spans["reader"]["em"],

@@ -80,7 +80,7 @@ ROWS: dict[str, list[Row]] = {
             (f"augmentation/{_AUGMENTED}.json", "seeds"),
             "cannot be said: p 0.26",
         ),
-        Row("3", "gold→silver, NQ", "58.9→65.9", verdict="not run anew: 32 min of encoding"),
+        Row("3", "gold→silver, NQ", "58.9→65.9", verdict="not run anew; MiniLM, no commit named: +0.10, p 0.86"),
         Row("2, 3", "BERT large; MultiReQA NQ", "93.6; 58.9→65.9", verdict="not run: GPU; MRQA's file"),
     ],
     "endx": [
@@ -97,10 +97,11 @@ ROWS: dict[str, list[Row]] = {
             file=_NARROW,
         ),
         _endx("2", "GRU, unit", "", _MORE, _UNIT, "does not hold: p<0.001"),
-        _endx("2", "LSTM, unit", "58.77→61.00", _MORE, _UNIT, _ONE, encoder="lstm"),
-        _endx("2", "Transformer, unit", "62.58→63.73", _MORE, _UNIT, _ONE, encoder="transformer"),
-        _endx("2", "BERT (here MiniLM), unit", "71.06→73.43", "3,000; 10,539", _UNIT, _ONE, encoder="bert"),
-        _endx("3", "the same, NQ", "54.80→57.76", "3,000; 748", _UNIT, _ONE, encoder="bert", file="nq"),
+        _endx("2", "LSTM, unit", "raw 58.77→61.00", _MORE, _UNIT, _ONE, encoder="lstm"),
+        _endx("2", "Transformer, unit", "raw 62.58→63.73", _MORE, _UNIT, _ONE, encoder="transformer"),
+        _endx("2", "BERT (here MiniLM), unit", "raw 71.06→73.43", "3,000; 10,539", _UNIT, _ONE, encoder="bert"),
+        _endx("3", "GRU, unit, MedQuAD", "", "3,000×4; 1,289", _UNIT, "gains: p 0.02", file="medquad"),
+        _endx("3", "BERT (here MiniLM), unit, NQ", "raw 54.80→57.76", "3,000; 748", _UNIT, _ONE, encoder="bert", file="nq"),
         _endx(
             "Eq. 7",
             "GRU of 96: alone→ENDX→own scale→medians→learned",
@@ -122,7 +123,7 @@ ROWS: dict[str, list[Row]] = {
         Row("3", "HotpotQA, NewsQA", "", verdict="not run: MRQA's files"),
         Row(
             "4",
-            "GRU, raw, 8 questions",
+            "GRU (paper: BERT), raw, 8 questions",
             "60.19→64.93",
             tuple(("endx/squad.json", "answers_with_questions", "at least 8", f"gru {run}", "mrr") for run in _RAW.split()),
             "3,000×4; 381",
@@ -131,7 +132,7 @@ ROWS: dict[str, list[Row]] = {
         ),
         _endx(
             "5",
-            "without qq→aa→qa→aq",
+            "raw, without qq→aa→qa→aq (paper: BERT, NQ)",
             "−0.9 to −1.9",
             _MORE,
             " ".join(f"endx_dot_without_{term}" for term in ("qq", "aa", "qa", "aq")),
@@ -139,15 +140,14 @@ ROWS: dict[str, list[Row]] = {
         ),
         Row(
             "6",
-            "GRU of 96→ENDX→full attention",
-            "71.83→76.44→79.82",
+            "ENDX (here minilm-retriever)→full attention",
+            "76.44→79.82",
             tuple(
-                ("endx/full_attention.json", "rows", name, "mrr")
-                for name in ("GRU of 96, raw, alone", "GRU of 96, raw, ENDX", "full cross-attention")
+                ("endx/full_attention.json", "rows", name, "mrr") for name in ("minilm-retriever", "full cross-attention")
             ),
-            "1,500×4; 65",
+            "16,000, 45,000; 65",
             1,
-            "attention: holds",
+            "holds",
         ),
     ],
     "reconsider": [
@@ -221,7 +221,7 @@ ROWS: dict[str, list[Row]] = {
             "55.6",
             (("proqa/generator-search-held-out/metrics.json", "rouge_l_coco"),),
             "mixed; 748",
-            verdict="6 below BART",
+            verdict="6 below BART, not to be had here",
         ),
         Row(
             "§3",
@@ -237,7 +237,7 @@ ROWS: dict[str, list[Row]] = {
             "20 of 100 cells: hit rate, exact→lists",
             "",
             (_lists("exact"), _lists("20 of 100 cells")),
-            "untrained; 10,539",
+            "nothing; 10,539",
             ("openqa/inverted_lists.json", "SQuAD dev and NQ", "seeds"),
             "costs 2.3, 5 times as fast",
         ),
@@ -248,7 +248,7 @@ ROWS: dict[str, list[Row]] = {
             tuple((*_PRETRAINING, name, "r@5") for name in ("cloze", "distinct", "clusters")),
             "5,000; 10,539",
             ("proqa/pretraining-squad.json", "seeds"),
-            "order holds; clusters: p 0.08",
+            "order holds; clusters: p 0.18",
         ),
         Row(
             "3",
@@ -276,7 +276,7 @@ ROWS: dict[str, list[Row]] = {
             "54.2→9.1→16.1",
             tuple(("openqa/shared_errors.json", "percent", name) for name in ("both", "only dense", "only sparse")),
             "half of SQuAD; 3,000",
-            verdict="holds: they differ",
+            verdict="differ; here sparse leads",
         ),
         Row(
             "§4",
@@ -285,7 +285,7 @@ ROWS: dict[str, list[Row]] = {
             tuple(
                 ("openqa/shared_errors.json", "judged", name) for name in ("boundaries", "another right answer", "ambiguous")
             ),
-            "one reader",
+            "one language model",
             verdict="holds: underestimated",
         ),
     ],
