@@ -58,7 +58,7 @@ def collect(name: str, options: argparse.Namespace, reader: Reader, reranker: Cr
     index = index_passages(
         options.work / "index" / saved.stem, whole_passages(paragraphs), Settings(model=BASE_ENCODER), options.device
     )
-    rows = answer_all(index, reader, reranker, chosen, apart=False)
+    rows = answer_all(index, reader, reranker, chosen, without_answers=False)
     write_json(saved, rows)
     return rows
 

@@ -27,21 +27,21 @@ COMBINATION = fitted_combination(
 
 
 def answer_all(
-    index: Index, reader: Reader, reranker: CrossEncoder | None, chosen: list[tuple[Paragraph, Any]], apart: bool
+    index: Index, reader: Reader, reranker: CrossEncoder | None, chosen: list[tuple[Paragraph, Any]], without_answers: bool
 ) -> list[Row]:
-    """Search and read; ``apart`` excludes the passages of the question's own article."""
+    """Search and read; ``without_answers`` excludes the passages of the question's own article."""
     questions = [
-        OpenQuestion(question.id, question.text, () if apart else tuple(gold.text for gold in question.answers))
+        OpenQuestion(question.id, question.text, () if without_answers else tuple(gold.text for gold in question.answers))
         for _, question in chosen
     ]
     searched = index.search(
-        [question.text for question in questions], 40 if apart else PASSAGES_TOP_K, mode="hybrid", unit="passage"
+        [question.text for question in questions], 40 if without_answers else PASSAGES_TOP_K, mode="hybrid", unit="passage"
     )
     read: list[list[Hit]] = []
     for (paragraph, _), hits in zip(chosen, searched, strict=True):
         article = readable_title(paragraph.title)  # a paragraph without a title is its own article
         others = [h for h in hits if h.passage.text != paragraph.text and not (article and h.passage.title == article)]
-        read.append((others if apart else hits)[:PASSAGES_TOP_K])
+        read.append((others if without_answers else hits)[:PASSAGES_TOP_K])
     return reading_rows(reader, reranker, questions, read, COMBINATION)
 
 

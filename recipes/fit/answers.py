@@ -102,8 +102,10 @@ def collect(
             chosen = rng.sample(chosen, min(wanted, len(chosen)))
             place = options.work / "index" / f"{name}-{size}-{draws}"
             index = index_passages(place, whole_passages([*about, *beside]), device=options.device)
-            for apart in (False,) if test else (False, True):  # a set with unanswerable questions, or a single article
-                of_size = answer_all(index, reader, reranker, chosen, apart)
+            for without_answers in (
+                (False,) if test else (False, True)
+            ):  # a set with unanswerable questions, or a single article
+                of_size = answer_all(index, reader, reranker, chosen, without_answers)
                 rows += [{**row, "size": size} for row in of_size]
             wanted, draws = wanted - len(chosen), draws + 1
     write_json(saved, rows)

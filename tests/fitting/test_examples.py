@@ -13,7 +13,7 @@ from oreqa.fitting.examples import (
     FEW_DOCUMENTS_ASKED,
     Example,
     PlacedExample,
-    asked_apart,
+    questions_without_answers,
     load_examples,
     place_examples,
     split_examples,
@@ -125,5 +125,5 @@ def test_what_is_left_out() -> None:
     assert [example.leaves_out(hit, whole) for hit in hits for whole in (True, False)] == [True, True, False, False]
     unknown = replace(example, documents=frozenset(), passages=frozenset())
     assert [unknown.leaves_out(hit, True) for hit in hits] == [True, False]  # it holds the answer
-    (apart, *others) = asked_apart([example, PlacedExample(question("Nobody?"))])
-    assert (apart.text, apart.is_answerable, others) == ("Who built tower 0?", False, [])
+    (unanswerable, *others) = questions_without_answers([example, PlacedExample(question("Nobody?"))])
+    assert (unanswerable.text, unanswerable.is_answerable, others) == ("Who built tower 0?", False, [])

@@ -156,7 +156,7 @@ def test_the_probabilities_that_are_fitted_are_those_that_answers_have(
 
     def watched(pipeline: Pipeline, index: Index, asked: Sequence[Asked], *others: Any) -> list[Any]:
         rows = read_rows(pipeline, index, asked, *others)
-        seen.update({a.question.text: row for a, row in zip(asked, rows, strict=True) if not a.apart})
+        seen.update({a.question.text: row for a, row in zip(asked, rows, strict=True) if not a.without_answers})
         return rows
 
     with pytest.MonkeyPatch.context() as patch:

@@ -110,8 +110,8 @@ def _likely(section: SectionLines, place: int) -> list[int]:
     first, last = best - _reach(surplus[:best][::-1]), best + _reach(surplus[best + 1 :])
     near = range(first, last + 1)
     ranked = sorted(range(len(inside)), key=lambda number: -probabilities[number])
-    apart = APART_SHARE * probabilities[best]
-    likely = [number for number in ranked if number in near or probabilities[number] >= apart]
+    distant_threshold = APART_SHARE * probabilities[best]
+    likely = [number for number in ranked if number in near or probabilities[number] >= distant_threshold]
     return [inside[number] for number in likely[:MAX_SENTENCES]]
 
 

@@ -224,11 +224,11 @@ def _version_places(text: str) -> list[tuple[int, int, str]]:
     places = [(*match.span(1), match[1]) for pattern in (_NAMED, _EDITION) for match in pattern.finditer(text)]
     named = (match for pattern in (_DOTTED, _DOCUMENTATION) for match in pattern.finditer(text))
     places += [(*match.span(2), match[2]) for match in named if (match[1] or "").lower() not in NO_NAME]
-    apart: list[tuple[int, int, str]] = []
+    disjoint: list[tuple[int, int, str]] = []
     for start, end, version in sorted(places, key=lambda place: (place[0], -place[1])):
-        if (not apart or start >= apart[-1][1]) and not first_date(version):
-            apart.append((start, end, version))
-    return apart
+        if (not disjoint or start >= disjoint[-1][1]) and not first_date(version):
+            disjoint.append((start, end, version))
+    return disjoint
 
 
 def _is_higher(first: list[VersionOrder], second: list[VersionOrder]) -> bool | None:

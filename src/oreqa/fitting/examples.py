@@ -233,6 +233,6 @@ def draw_examples(index: Index, path: Path, source: str, questions: int, seed: i
     return split, missing
 
 
-def asked_apart(examples: Iterable[PlacedExample]) -> list[OpenQuestion]:
+def questions_without_answers(examples: Iterable[PlacedExample]) -> list[OpenQuestion]:
     """Return the questions of answerable examples, for asking an index without their answers."""
     return [replace(example.question, answers=(), pattern=None) for example in examples if example.golds]

@@ -142,7 +142,7 @@ def fit_index(
         sum(not example.golds for example in examples),
         missing,
         "documents" if split.whole_documents else "passages",
-        fit.apart,
+        fit.without_answers,
         *fit.sizes,
         outcome.before,
         outcome.after,
@@ -231,8 +231,8 @@ class _Fit:
         self.index, self.pipeline, self.split = index, pipeline, split
         self.work, self.seed, self.progress = work, seed, progress
         unanswerable = sum(not example.golds for example in (*split.fit, *split.measured))
-        self.apart = unanswerable < FEWEST_UNANSWERABLE
-        self.asked = [asked_questions(part, self.apart) for part in (split.fit, split.measured)]
+        self.without_answers = unanswerable < FEWEST_UNANSWERABLE
+        self.asked = [asked_questions(part, self.without_answers) for part in (split.fit, split.measured)]
         self.sizes = len(self.asked[0]), len(self.asked[1])
 
     def run(self, labelled: bool) -> _Outcome:

@@ -15,7 +15,7 @@ from oreqa.core import UNITS, Hit, Unit
 from oreqa.datasets.questions import OpenQuestion
 from oreqa.evaluation.open_scores import has_answer
 from oreqa.files import resume_rows
-from oreqa.fitting.examples import PlacedExample, asked_apart
+from oreqa.fitting.examples import PlacedExample, questions_without_answers
 from oreqa.fitting.measuring import FirstAnswer
 from oreqa.fitting.rows import FEATURES, RERANKER_FEATURES, Row, first_score, ranked_answers, reading_rows
 from oreqa.index.search import Index
@@ -40,19 +40,19 @@ SEARCHED_APART = 40
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question to ask: of the whole index, or without what answers the example ``apart``."""
+    """A question to ask: of the whole index, or without what answers the example ``without_answers``."""
 
     question: OpenQuestion
     example: PlacedExample
-    apart: bool = False
+    without_answers: bool = False
 
 
-def asked_questions(examples: Sequence[PlacedExample], apart: bool) -> list[Asked]:
-    """Return each example, and, if unanswerable ones are needed, each answerable one ``apart`` from its answers."""
+def asked_questions(examples: Sequence[PlacedExample], without_answers: bool) -> list[Asked]:
+    """Return each example, and, if unanswerable ones are needed, each answerable one ``without_answers`` from its answers."""
     asked = [Asked(example.question, example) for example in examples]
-    if apart:
+    if without_answers:
         answerable = [example for example in examples if example.golds]
-        asked += [Asked(q, e, True) for q, e in zip(asked_apart(answerable), answerable, strict=True)]
+        asked += [Asked(q, e, True) for q, e in zip(questions_without_answers(answerable), answerable, strict=True)]
     return asked
 
 
@@ -98,10 +98,10 @@ class Pipeline:
             questions = [a.question for a in part]
             texts = [question.text for question in questions]
             searched = searched_hits(texts, depth, self.passage_reranker is not None)
-            with_left_out = max(searched, SEARCHED_APART) if any(a.apart for a in part) else searched
+            with_left_out = max(searched, SEARCHED_APART) if any(a.without_answers for a in part) else searched
             rankings = index.search(texts, with_left_out, mode="hybrid", unit=self.unit)
             others = [
-                [hit for hit in ranking if not (a.apart and a.example.leaves_out(hit, whole_documents))][:searched]
+                [hit for hit in ranking if not (a.without_answers and a.example.leaves_out(hit, whole_documents))][:searched]
                 for a, ranking in zip(part, rankings, strict=True)
             ]
             hits = hits_to_read(texts, others, depth, self.passage_reranker)
@@ -110,7 +110,7 @@ class Pipeline:
             return reading_rows(self.reader, self.reranker, questions, hits, also)
 
         decisive: list[Any] = [
-            [[asdict(a.question), sorted(a.example.passages), a.apart] for a in asked],
+            [[asdict(a.question), sorted(a.example.passages), a.without_answers] for a in asked],
             whole_documents,
             index.content_fingerprint,
             index.fingerprint,

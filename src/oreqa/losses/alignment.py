@@ -46,10 +46,10 @@ class Kernel:
 
 def _median_width(squares: Tensor, blank: Tensor | None) -> Tensor:
     """Return the median of the squared distances ``[N, N]`` off the diagonal, and at least 1e-6."""
-    apart = ~torch.eye(len(squares), dtype=torch.bool, device=squares.device)
+    off_diagonal = ~torch.eye(len(squares), dtype=torch.bool, device=squares.device)
     if blank is not None:
-        apart &= ~(blank[:, None] | blank)
-    distances = squares.detach()[apart]
+        off_diagonal &= ~(blank[:, None] | blank)
+    distances = squares.detach()[off_diagonal]
     return distances.median().clamp(min=1e-6) if len(distances) else squares.new_ones(())
 
 

@@ -63,11 +63,11 @@ def _dates(text: str) -> list[tuple[int, int, Date]]:
     """Return the dates in a text with their start and end, in order; of overlapping ones the first and longest."""
     matches = (match for pattern in (_COMPACT, *_PATTERNS) for match in pattern.finditer(text))
     dates = sorted((match.start(), -match.end(), said) for match in matches if (said := _date(match)))
-    apart: list[tuple[int, int, Date]] = []
+    disjoint: list[tuple[int, int, Date]] = []
     for start, end, said in dates:
-        if not apart or start >= apart[-1][1]:
-            apart.append((start, -end, said))
-    return apart
+        if not disjoint or start >= disjoint[-1][1]:
+            disjoint.append((start, -end, said))
+    return disjoint
 
 
 def _date(match: re.Match[str]) -> Date:

@@ -125,9 +125,9 @@ def _between_items(text: str) -> Iterator[re.Match[str]]:
     If commas follow the last conjunction, each item has as many inside: "Bonn, Germany and Nice, France" are two.
     """
     gaps = _gaps(text)
-    apart = [number for number, match in enumerate(gaps) if match["gap"].strip() != ","]
-    ends = [-1, *apart, len(gaps)]
-    parts = len(gaps) - ends[-2] if apart else 1
+    conjunctions = [number for number, match in enumerate(gaps) if match["gap"].strip() != ","]
+    ends = [-1, *conjunctions, len(gaps)]
+    parts = len(gaps) - ends[-2] if conjunctions else 1
     if any((end - start) % parts for start, end in pairwise(ends)):
         parts = 1
     for start, end in pairwise(ends):

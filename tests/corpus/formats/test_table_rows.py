@@ -12,8 +12,8 @@ from oreqa.corpus.formats.table_rows import TableRows, looks_like_header
 def rows(*cells: Sequence[str], header: int = 1) -> list[tuple[str, bool, bool, int]]:
     emitted = []
 
-    def emit(text: str, place: str, *, is_first: bool, apart: bool, words: int) -> None:
-        emitted.append((f"{place} {text}", is_first, apart, words))
+    def emit(text: str, place: str, *, is_first: bool, starts_paragraph: bool, words: int) -> None:
+        emitted.append((f"{place} {text}", is_first, starts_paragraph, words))
 
     table = TableRows(emit)
     for number, row in enumerate(cells):

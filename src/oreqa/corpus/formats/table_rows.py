@@ -15,12 +15,12 @@ MAX_NAME = 60
 class Emit(Protocol):
     """Adds a row's text to a document.
 
-    A row that names its columns, and the row after it, is ``apart`` from the previous row.
+    A row that names its columns, and the row after it, is ``starts_paragraph`` from the previous row.
 
     ``words`` is the number of words of the text that are in the file.
     """
 
-    def __call__(self, text: str, place: str, *, is_first: bool, apart: bool, words: int) -> None: ...
+    def __call__(self, text: str, place: str, *, is_first: bool, starts_paragraph: bool, words: int) -> None: ...
 
 
 class TableRows:
@@ -72,7 +72,7 @@ class TableRows:
         self._header, self._has_spans = (), True
 
     def _emit_row(self, text: str, place: str, words: int, is_record: bool = False) -> None:
-        self._emit(text, place, is_first=self._is_first, apart=is_record or self._after_record, words=words)
+        self._emit(text, place, is_first=self._is_first, starts_paragraph=is_record or self._after_record, words=words)
         self._is_first, self._after_record = False, is_record
 
     def end(self) -> None:

@@ -32,17 +32,17 @@ def mpnet_graph(tensors: Constants, options: Options) -> Graph:
     return post_norm_layers(tensors, embedded, options, _NAMES, bias)
 
 
-def buckets(apart: NDArray[np.int64]) -> NDArray[np.int64]:
+def buckets(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the bucket of each distance, from a token to the one it attends to.
 
     Each direction has half of the buckets: near tokens have one each, and farther ones, up to 128, share buckets that grow
     with the logarithm of the distance.
     """
     half, exact = _BUCKETS // 2, _BUCKETS // 4
-    size = np.abs(apart)
+    size = np.abs(offsets)
     logarithm = np.log(np.maximum(size, 1).astype(np.float32) / np.float32(exact)) / math.log(_FARTHEST / exact)
     far = np.minimum(exact + (logarithm * (half - exact)).astype(np.int64), half - 1)
-    return np.where(apart > 0, half, 0) + np.where(size < exact, size, far)
+    return np.where(offsets > 0, half, 0) + np.where(size < exact, size, far)
 
 
 def _position_bias(tensors: Constants, inputs: Mapping[str, Any], options: Options) -> Any:
@@ -52,9 +52,9 @@ def _position_bias(tensors: Constants, inputs: Mapping[str, Any], options: Optio
     by_distance = by_bucket[buckets(np.arange(1 - longest, longest))].T  # [heads, distances], from the lowest
     if options.cached:  # positions count tokens; keys are those of earlier calls, too
         keys = op.unsqueeze(op.subtract(op.cum_sum(inputs["attention_mask"], scalar(1)), scalar(1)), ints(1))
-        apart = op.subtract(keys, op.unsqueeze(inputs["position_ids"], ints(2)))
+        offsets = op.subtract(keys, op.unsqueeze(inputs["position_ids"], ints(2)))
     else:
-        apart = op.unsqueeze(distances(inputs), ints(0))
-    places = op.add(apart, scalar(longest - 1))
+        offsets = op.unsqueeze(distances(inputs), ints(0))
+    places = op.add(offsets, scalar(longest - 1))
     by_head = op.gather(op.constant(np.ascontiguousarray(by_distance)), places, scalar(1))
     return op.transpose(by_head, ints(1, 0, 2, 3))

@@ -31,8 +31,8 @@ def passage_vectors(
     folder: EncoderFolder, model: DualEncoder, bf16: bool, passages: Sequence[PassageKey]
 ) -> NDArray[np.float32]:
     """Return the current vectors of passages, ``[passages, D]``; the model is left in training mode."""
-    apart = folder.context == "cross_segment"  # a passage's vector is then the mean of its sentences'
-    texts = [(title, text, split_sentences(text) if apart else []) for text, title in passages]
+    by_sentence = folder.context == "cross_segment"  # a passage's vector is then the mean of its sentences'
+    texts = [(title, text, split_sentences(text) if by_sentence else []) for text, title in passages]
     with torch.autocast(next(model.parameters()).device.type, torch.bfloat16, enabled=bf16):
         rows = current_encoder(folder, model).encode_passages(texts)
     model.train()

@@ -295,6 +295,6 @@ class Blocks:
         table.add_row()
         table.cell = [] if is_open else None
 
-    def _emit_row_text(self, text: str, place: str, *, is_first: bool, apart: bool, words: int) -> None:
-        self._marker, self._joins = "", self._joins and not apart
+    def _emit_row_text(self, text: str, place: str, *, is_first: bool, starts_paragraph: bool, words: int) -> None:
+        self._marker, self._joins = "", self._joins and not starts_paragraph
         self._emit(text, place, words)

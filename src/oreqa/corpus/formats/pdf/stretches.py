@@ -39,11 +39,11 @@ def add_table(builder: TextBuilder, table: PageTable, page: str, words: Counter[
     texts = [[text for text, _ in row] for row in rows]
     read = 0
 
-    def emit(text: str, place: str, *, is_first: bool, apart: bool, words: int) -> None:
+    def emit(text: str, place: str, *, is_first: bool, starts_paragraph: bool, words: int) -> None:
         """Add a row; ``place`` is its number, as all rows are on one page."""
         nonlocal read
         read += words
-        builder.add_row(text, page, is_first=is_first, apart=apart, words=words)
+        builder.add_row(text, page, is_first=is_first, starts_paragraph=starts_paragraph, words=words)
         begin = builder.length - len(text)
         for at, (_, starts) in zip(_cells_of(text, texts[int(place)]), filter(_filled, rows[int(place)]), strict=True):
             stretches.extend(stretches_of(starts, begin + at))
