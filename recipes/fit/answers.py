@@ -97,11 +97,11 @@ def collect(
         rng, wanted, draws = random.Random(size or 0), share, 0
         while wanted > 0 and draws < MAX_DRAWS:
             about = asked if size is None or size > len(asked) else rng.sample(asked, size)
-            beside = rng.sample(rest, min(len(rest), max(0, (size or 0) - len(about))))
+            other_paragraphs = rng.sample(rest, min(len(rest), max(0, (size or 0) - len(about))))
             chosen = [(p, q) for p in about for q in p.questions]
             chosen = rng.sample(chosen, min(wanted, len(chosen)))
             place = options.work / "index" / f"{name}-{size}-{draws}"
-            index = index_passages(place, whole_passages([*about, *beside]), device=options.device)
+            index = index_passages(place, whole_passages([*about, *other_paragraphs]), device=options.device)
             for without_answers in (
                 (False,) if test else (False, True)
             ):  # a set with unanswerable questions, or a single article

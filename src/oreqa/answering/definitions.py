@@ -63,10 +63,10 @@ def definitions(question: str, hits: Sequence[Hit], calibration: Calibration | N
     asked = asked_names(question) if asks_what_it_is(question) else set()
     if not asked:
         return []
-    beside, answers = beside_names(question, asked), dict[str, tuple[Answer, ReferenceEntry]]()
+    other_names, answers = beside_names(question, asked), dict[str, tuple[Answer, ReferenceEntry]]()
     for hit, entries in zip(hits, asked_entries(question, [entry_text(hit.passage) for hit in hits]), strict=True):
         passage, documents = hit.passage, set(map(key_of, document_names(hit.passage.document_key)))
-        if not entries or not beside <= set(WORD.findall(" ".join(entry_text(passage)[:2]).casefold())):
+        if not entries or not other_names <= set(WORD.findall(" ".join(entry_text(passage)[:2]).casefold())):
             continue
         for entry in entries:
             if any(name not in documents and not entry.matches({name}) for name in asked):

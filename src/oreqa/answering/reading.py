@@ -142,10 +142,10 @@ def read_passages(reader: Reader, questions: Sequence[str], passages: Sequence[S
 def _excluded(question: str, passages: Sequence[Passage]) -> list[list[Range]]:
     """Return each passage's fields and entries that the question does not name, and list lines that its labels rule out."""
     entries = other_entries(question, list(map(entry_text, passages)))
-    beside = [[] for _ in passages] if any(entries) else beside_defaults(question, [p.text for p in passages])
+    defaults = [[] for _ in passages] if any(entries) else beside_defaults(question, [p.text for p in passages])
     excluded = [
         [*of_entries, *of_defaults, *other_fields(question, passage.text), *asked_again(question, passage)]
-        for of_entries, of_defaults, passage in zip(entries, beside, passages, strict=True)
+        for of_entries, of_defaults, passage in zip(entries, defaults, passages, strict=True)
     ]
     named = labels(question, [passage_head(passage.title, passage.heading) for passage in passages])
     if not named:

@@ -76,9 +76,9 @@ def _chosen(question: str, texts: Sequence[ReferenceText]) -> tuple[list[list[Re
     if not (asked := asked_names(question)):
         return [[] for _ in texts], [[] for _ in texts]
     every = [find_entries(heading, text, asked) for _, heading, text in texts]
-    beside = {word.removesuffix("s") for word in beside_names(question, asked)}
+    other_names = {word.removesuffix("s") for word in beside_names(question, asked)}
     named = [
-        len(beside & {word.removesuffix("s") for word in WORD.findall(f"{document} {heading}".casefold())})
+        len(other_names & {word.removesuffix("s") for word in WORD.findall(f"{document} {heading}".casefold())})
         for document, heading, _ in texts
     ]
     spelt = [token.strip("-") for token in _SPELT.findall(question.casefold())]

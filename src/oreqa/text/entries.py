@@ -143,9 +143,11 @@ def _of_paragraphs(heading: str, text: str, phrases: bool) -> Iterator[Reference
         for line in text[said:].splitlines()[1:]:
             is_again = line.split()[:1] == match["line"].split()[:1] and len(line.split()) <= MOST_NAME_WORDS
             is_name_too = is_again or _is_alone(line.strip(), single=False)
-            if not is_name_too or not (beside := (names, parts) if is_again else _names(line.strip(), line, phrases=True)):
+            if not is_name_too or not (
+                next_names := (names, parts) if is_again else _names(line.strip(), line, phrases=True)
+            ):
                 break
-            names, parts, said = names | beside[0], parts | beside[1], said + 1 + len(line)
+            names, parts, said = names | next_names[0], parts | next_names[1], said + 1 + len(line)
         if starts and starts[-1][3] and text[starts[-1][3] : start].strip(" \t") == "\n\n":
             before, parts_before, start, _ = starts.pop()
             names, parts = names | before, parts | parts_before

@@ -73,12 +73,12 @@ def other_fields(question: str, text: str) -> list[Range]:
     next to another one.
     """
     lines = list(_FIELD.finditer(text))
-    beside = {line for pair in pairwise(lines) if pair[0].end() + 1 == pair[1].start() for line in pair}
+    adjacent = {line for pair in pairwise(lines) if pair[0].end() + 1 == pair[1].start() for line in pair}
     asked = {word.removesuffix("s") for word in _words(question)}
-    named = {line for line in beside if {word.removesuffix("s") for word in _words(line["name"])} <= asked}
+    named = {line for line in adjacent if {word.removesuffix("s") for word in _words(line["name"])} <= asked}
     if not named:
         return []
-    return [(line.start(), line.start("value") if line in named else line.end()) for line in lines if line in beside]
+    return [(line.start(), line.start("value") if line in named else line.end()) for line in lines if line in adjacent]
 
 
 def ruled_out(named: Collection[str], lines: Sequence[str]) -> list[bool]:

@@ -221,8 +221,8 @@ def _encoder_folder(path: Path, modules: Sequence[_Module]) -> EncoderFolder:
     first, transformer = (_class_name(modules[0]), modules[0][1]) if modules else ("Transformer", path)
     config = read_config(transformer) if (transformer / "config.json").is_file() else {}
     static = first == "StaticEmbedding" or config.get("model_type") == MODEL2VEC
-    beside = read_json_file(path / SENTENCE_SETTINGS) if (path / SENTENCE_SETTINGS).is_file() else {}
-    check_encoder(path, config, has_modules=bool(modules) and beside.get("model_type") != "CrossEncoder")
+    sentence_settings = read_json_file(path / SENTENCE_SETTINGS) if (path / SENTENCE_SETTINGS).is_file() else {}
+    check_encoder(path, config, has_modules=bool(modules) and sentence_settings.get("model_type") != "CrossEncoder")
     whole = static or not (has_weights(transformer) or (config and graph_files(transformer, config)))
     for name in (*([] if static else ["config.json"]), *(["model.safetensors"] if whole else [])):
         if not (transformer / name).is_file():
@@ -235,7 +235,7 @@ def _encoder_folder(path: Path, modules: Sequence[_Module]) -> EncoderFolder:
     later = _later_modules(path, modules[1:], config, transformer)
     if static and (later["dense"] or later["attention"]):
         raise ModelError(f"{path}: a static encoder with layers on top is not supported, only with Normalize")
-    if (similarity := beside.get("similarity_fn_name")) not in (None, "cosine", "dot"):
+    if (similarity := sentence_settings.get("similarity_fn_name")) not in (None, "cosine", "dot"):
         raise ModelError(f"{path}: its similarity_fn_name {similarity!r} is not supported; supported: cosine, dot")
     later["normalise"] = later["normalise"] or bool(config.get("normalize")) or (bool(modules) and similarity != "dot")
     return EncoderFolder(
@@ -247,8 +247,10 @@ def _encoder_folder(path: Path, modules: Sequence[_Module]) -> EncoderFolder:
         query_token_type=whole_number(settings, "query_token_type", path, 0),
         max_tokens=static_tokens(config) if static else _max_tokens(transformer, config, limits),
         lower_case=bool(limits.get("do_lower_case")),
-        prompts=read_prompts(path, beside),
-        truncate_dim=None if beside.get("truncate_dim") is None else whole_number(beside, "truncate_dim", path, minimum=1),
+        prompts=read_prompts(path, sentence_settings),
+        truncate_dim=None
+        if sentence_settings.get("truncate_dim") is None
+        else whole_number(sentence_settings, "truncate_dim", path, minimum=1),
         static=static,
         **later,
     )

@@ -80,8 +80,10 @@ class DataFile:
         drawn = rng.sample(self._asked, count)
         drawing, negatives = self._drawing, self._drawing.negatives
         asked_alone = [rng.random() < drawing.unanswerable for _ in drawn]
-        beside = [int(negatives) + (rng.random() < negatives % 1) for _ in drawn]  # wrong passages besides the right one
-        searched = [i for i in range(count) if asked_alone[i] or beside[i] or drawing.distant]
+        negative_counts = [
+            int(negatives) + (rng.random() < negatives % 1) for _ in drawn
+        ]  # wrong passages besides the right one
+        searched = [i for i in range(count) if asked_alone[i] or negative_counts[i] or drawing.distant]
         texts = [paragraph.text for paragraph in self._paragraphs]
         lists = bm25_passages([drawn[i][1].text for i in searched], texts, drawing.depth) if searched else []
         retrieved = {i: list(map(int, best)) for i, best in zip(searched, lists, strict=True)}
@@ -89,14 +91,14 @@ class DataFile:
         for i, (place, question, tokens) in enumerate(drawn):
             positives, others = self._sort_out(place, question, retrieved.get(i, []))
             right = [(w, s) for p, spans in positives for w, s in self._windows(tokens, p, spans) if s]
-            negative_passages = rng.sample(others, min(len(others), beside[i] + asked_alone[i]))
+            negative_passages = rng.sample(others, min(len(others), negative_counts[i] + asked_alone[i]))
             wrong = [rng.choice(self._windows(tokens, p, [])) for p in negative_passages]
             if not question.answers:
                 groups.append(Group.of([rng.choice(self._windows(tokens, place, []))]))
             elif right:
-                groups.append(Group.of([rng.choice(right), *wrong[: beside[i]]]))
-            if asked_alone[i] and len(wrong) > beside[i]:
-                groups.append(Group.of(wrong[beside[i] :]))
+                groups.append(Group.of([rng.choice(right), *wrong[: negative_counts[i]]]))
+            if asked_alone[i] and len(wrong) > negative_counts[i]:
+                groups.append(Group.of(wrong[negative_counts[i] :]))
             advance(1)
         return groups
 

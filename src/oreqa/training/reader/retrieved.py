@@ -100,15 +100,15 @@ class RetrievedPart:
         for number in rng.sample(range(len(self._asked)), min(questions or len(self._asked), len(self._asked))):
             asked = self._asked[number]
             asked_alone = rng.random() < drawing.unanswerable
-            beside = int(drawing.negatives) + (rng.random() < drawing.negatives % 1)
-            wrong = rng.sample(asked.others, min(len(asked.others), beside + asked_alone))
+            negative_count = int(drawing.negatives) + (rng.random() < drawing.negatives % 1)
+            wrong = rng.sample(asked.others, min(len(asked.others), negative_count + asked_alone))
             positive = next(
                 filter(lambda p: self._right(number, p), rng.sample(asked.positives, len(asked.positives))), None
             )
             if positive is not None:
-                groups.append(RetrievedGroup(self, number, positive, tuple(wrong[:beside]), rng.random()))
-            if asked_alone and len(wrong) > beside:
-                groups.append(RetrievedGroup(self, number, None, tuple(wrong[beside:]), rng.random()))
+                groups.append(RetrievedGroup(self, number, positive, tuple(wrong[:negative_count]), rng.random()))
+            if asked_alone and len(wrong) > negative_count:
+                groups.append(RetrievedGroup(self, number, None, tuple(wrong[negative_count:]), rng.random()))
             advance(1)
         return groups
 

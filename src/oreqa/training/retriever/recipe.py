@@ -245,9 +245,9 @@ class RetrieverRecipe(LoraRecipe):
                 )
         if self.alignment and self.optimiser.batch == 1:
             raise ValueError("optimiser.batch = 1 has no neighbours, whose places [alignment] teaches: set it higher")
-        for beside in (self.alignment, self.variational):
-            if beside and beside.ramp_epochs > self.epochs:
-                raise ValueError(f"ramp_epochs = {beside.ramp_epochs:g} is more than the {self.epochs} epochs of the run")
+        for objective in (self.alignment, self.variational):
+            if objective and objective.ramp_epochs > self.epochs:
+                raise ValueError(f"ramp_epochs = {objective.ramp_epochs:g} is more than the {self.epochs} epochs of the run")
         if self.alignment and self.variational:
             raise ValueError("[alignment] and [variational] are rivals: leave one of them out")
         if self.chunk and self.variational:
@@ -270,5 +270,5 @@ class RetrieverRecipe(LoraRecipe):
 
     @property
     def _has_heads(self) -> bool:
-        beside = self.alignment is not None or self.variational is not None
-        return self.projection is not None or self.pooling == "attention" or beside
+        has_token_losses = self.alignment is not None or self.variational is not None
+        return self.projection is not None or self.pooling == "attention" or has_token_losses

@@ -51,11 +51,11 @@ def save_encoder(
         rows = [("", f"{_MODULES}.Router")]
     if model.normalise:
         rows.append((f"{len(rows)}_Normalize", f"{_MODULES}.Normalize"))
-    beside: dict[str, Any] = {} if model.normalise else {"similarity_fn_name": "dot"}
+    sentence_settings: dict[str, Any] = {} if model.normalise else {"similarity_fn_name": "dot"}
     if origin.prompts:
-        beside["prompts"] = {QUESTION_ROUTE: origin.prompts.question, PASSAGE_ROUTE: origin.prompts.passage}
-    if beside:
-        write_json(out / SENTENCE_SETTINGS, beside)
+        sentence_settings["prompts"] = {QUESTION_ROUTE: origin.prompts.question, PASSAGE_ROUTE: origin.prompts.passage}
+    if sentence_settings:
+        write_json(out / SENTENCE_SETTINGS, sentence_settings)
     write_json(
         out / "modules.json",
         [{"idx": i, "name": str(i), "path": name, "type": kind} for i, (name, kind) in enumerate(rows)],

@@ -87,10 +87,15 @@ class LinkedText:
         references = sum(not _WORD.search(match["title"]) for match in numbers)
         enough = _SHARE * len(links)
         words = sum(count_words(text) for _, text in links)
-        beside = sum(not word.isdigit() for word in _WORD.findall("".join(self.unlinked)))
-        if self.in_index and references >= enough and len(links) >= _FEWEST_ALONE and beside <= _LONGEST_ENTRY * len(links):
+        unlinked_words = sum(not word.isdigit() for word in _WORD.findall("".join(self.unlinked)))
+        if (
+            self.in_index
+            and references >= enough
+            and len(links) >= _FEWEST_ALONE
+            and unlinked_words <= _LONGEST_ENTRY * len(links)
+        ):
             return "index"
-        if len(links) < _FEWEST_LINKS or beside > _MOST_BESIDE * words:
+        if len(links) < _FEWEST_LINKS or unlinked_words > _MOST_BESIDE * words:
             return ""
         repeated = sum(titles.get(title, 0) > (title in self.terms) for title in (_title(text) for _, text in links))
         local = sum(not _FOREIGN.match(target) for target, _ in links)
