@@ -169,8 +169,8 @@ def _is_table(lines: Sequence[TextLine], place: int) -> bool:
     """Return whether rows begin here: two, or one that names its columns. A single line may be commands with a pipe."""
     if not lines[place].is_row:
         return False
-    alone = place + 1 == len(lines) or not lines[place + 1].is_row
-    return not alone or bool(row_cells(lines[place].text, 0))
+    is_single = place + 1 == len(lines) or not lines[place + 1].is_row
+    return not is_single or bool(row_cells(lines[place].text, 0))
 
 
 def _table(lines: Sequence[TextLine], first: int) -> Structure:

@@ -98,14 +98,14 @@ def among(ids: Ids) -> str:
     """
     starts = np.flatnonzero(np.diff(ids, prepend=ids[0] - 2) != 1)
     runs = zip(ids[starts].tolist(), ids[np.append(starts[1:], len(ids)) - 1].tolist(), strict=True)
-    alone: list[int] = []
+    single_ids: list[int] = []
     ranges: list[str] = []
     for first, last in runs:
         if last - first < 2:
-            alone += range(first, last + 1)
+            single_ids += range(first, last + 1)
         else:
             ranges.append(f"(id >= {first} and id <= {last})")
-    return " or ".join([*([f"id in {alone}"] if alone else []), *ranges])
+    return " or ".join([*([f"id in {single_ids}"] if single_ids else []), *ranges])
 
 
 class MilvusEngine:
