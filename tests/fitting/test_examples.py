@@ -13,9 +13,9 @@ from oreqa.fitting.examples import (
     FEW_DOCUMENTS_ASKED,
     Example,
     PlacedExample,
-    questions_without_answers,
     load_examples,
     place_examples,
+    questions_without_answers,
     split_examples,
 )
 

@@ -139,7 +139,7 @@ class TextBuilder:
         self._append(f"{mark} {stripped}" if mark else stripped, place, joined, skipped)
 
     def add_row(self, text: str, place: str = "", *, is_first: bool, starts_paragraph: bool, words: int) -> None:
-        """Add a row of a table, in one paragraph with the rows before it unless it is ``starts_paragraph``."""
+        """Add a row of a table, in one paragraph with the rows before it unless it ``starts_paragraph``."""
         self.add_block(text, place, joined=not (is_first or starts_paragraph), words=words)
 
     def leave_out(self, reason: str, text: str) -> None:

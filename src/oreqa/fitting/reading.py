@@ -40,7 +40,7 @@ SEARCHED_APART = 40
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question to ask: of the whole index, or without what answers the example ``without_answers``."""
+    """A question to ask: of the whole index, or, ``without_answers``, of all but what answers the example."""
 
     question: OpenQuestion
     example: PlacedExample
@@ -48,7 +48,7 @@ class Asked:
 
 
 def asked_questions(examples: Sequence[PlacedExample], without_answers: bool) -> list[Asked]:
-    """Return each example, and, if unanswerable ones are needed, each answerable one ``without_answers`` from its answers."""
+    """Return each example, and, if questions ``without_answers`` are needed, each answerable one without its answers."""
     asked = [Asked(example.question, example) for example in examples]
     if without_answers:
         answerable = [example for example in examples if example.golds]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from oreqa.arrays import Ids
-from oreqa.index.generations import CHANGES, DOCUMENTS, link_file, need_sound, read_manifest
+from oreqa.index.generations import CHANGES, DOCUMENTS, link_file, read_manifest, require_intact
 from oreqa.index.schema import NUMBERED, create_tables, is_shared, show_as_one
 from oreqa.index.store import connect_draft, note_removed, open_documents, open_draft, transaction, unchanging
 
@@ -152,7 +152,7 @@ def compacted(database: sqlite3.Connection, folder: Path, generation: Path | Non
     are_few = _SHARE * (folder / CHANGES).stat().st_size <= (folder / DOCUMENTS).stat().st_size
     if are_few and not always:
         return database
-    need_sound(generation, [DOCUMENTS])
+    require_intact(generation, [DOCUMENTS])
     whole = folder / f"{DOCUMENTS}.whole"
     removed = database.execute("SELECT id FROM removed").fetchall()
     if not are_few:

@@ -152,7 +152,7 @@ def damaged_files(generation: Path, whole: bool = True) -> list[str]:
     return damaged
 
 
-def need_sound(generation: Path, names: Iterable[str]) -> None:
+def require_intact(generation: Path, names: Iterable[str]) -> None:
     """Verify the checksums of files. Raises IndexStateError naming a damaged one, which the next update will repair."""
     rows = read_manifest(generation)
     for name in names:

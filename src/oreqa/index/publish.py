@@ -23,7 +23,7 @@ from oreqa.index.encodings import Encodings, Published
 from oreqa.index.engines.milvus import MilvusEngine
 from oreqa.index.engines.milvus_client import server_uri
 from oreqa.index.engines.milvus_writing import write_rows
-from oreqa.index.generations import CHANGES, DOCUMENTS, link_file, need_sound, read_manifest
+from oreqa.index.generations import CHANGES, DOCUMENTS, link_file, read_manifest, require_intact
 from oreqa.index.lexical import words
 from oreqa.index.postings import Postings, live_words, postings_of
 from oreqa.index.schema import is_shared
@@ -83,7 +83,7 @@ def build_search_files(
         """Merge segments; published ones are verified against their checksums and must be intact."""
         published = tuple(f"{part.name}/" for part in parts if any(part is other for other in old))
         if before is not None and published:
-            need_sound(before.generation, [name for name in names if name.startswith(published)])
+            require_intact(before.generation, [name for name in names if name.startswith(published)])
         return merge_segments(parts)
 
     segments = [segment if 2 * len(segment) >= len(segment.passage_ids) else merged([segment]) for segment in old]

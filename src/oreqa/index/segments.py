@@ -21,7 +21,7 @@ from oreqa.arrays import Ids, Ints, Rows, check_whole, mapped_array
 from oreqa.core import UNITS, Unit
 from oreqa.index.bits import Bits, bits_of, mapped_bits, searched_by_bits
 from oreqa.index.codes import Codes, mapped_codes
-from oreqa.index.generations import link_file, need_sound, read_manifest
+from oreqa.index.generations import link_file, read_manifest, require_intact
 from oreqa.index.postings import LivePostings, Postings, joined, mapped_postings, write_postings
 
 DEAD = "dead.npy"
@@ -104,8 +104,8 @@ def open_segments(generation: Path, damaged: Collection[str] = ()) -> list[Segme
     files = read_manifest(generation)
     left_out = {name.partition("/")[0] for name in damaged if not name.endswith(f"/{BITS}")}
     names = sorted({name.partition("/")[0] for name in files if "/" in name} - left_out)
-    sound = files.keys() - damaged
-    return [_open(generation / name, f"{name}/{DEAD}" in files, f"{name}/{BITS}" in sound) for name in names]
+    intact = files.keys() - damaged
+    return [_open(generation / name, f"{name}/{DEAD}" in files, f"{name}/{BITS}" in intact) for name in names]
 
 
 def _open(folder: Path, has_dead: bool, has_bits: bool) -> Segment:
@@ -162,7 +162,7 @@ def link_segment(segment: Segment, before: Path, folder: Path) -> list[str]:
     if len(dead := segment.words["passage"].dead):
         _save(folder / segment.name / DEAD, dead)
     if segment.bits is None and searched_by_bits(segment.vectors["passage"]):
-        need_sound(before, [f"{segment.name}/passages.npy"])
+        require_intact(before, [f"{segment.name}/passages.npy"])
         _write_bits(segment, folder)
     return shared
 

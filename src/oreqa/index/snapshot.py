@@ -243,13 +243,13 @@ def _doubt(generation: Path) -> Callable[[], None]:
 
     It raises IndexStateError naming a damaged file.
     """
-    is_sound = False
+    is_intact = False
 
     def doubt() -> None:
-        nonlocal is_sound
-        if not is_sound:
+        nonlocal is_intact
+        if not is_intact:
             if generation.is_dir() and (damaged := damaged_files(generation)):
                 raise IndexStateError(damage_message(generation / damaged[0]))
-            is_sound = True
+            is_intact = True
 
     return doubt

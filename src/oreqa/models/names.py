@@ -208,7 +208,7 @@ def folder_settings(path: Path, *kinds: str) -> FolderSettings:
 
 
 @contextmanager
-def sound_settings(path: Path) -> Iterator[None]:
+def valid_settings(path: Path) -> Iterator[None]:
     """Turn the errors that malformed settings cause in the block into ModelErrors."""
     try:
         yield

@@ -18,7 +18,7 @@ from safetensors.numpy import save
 from oreqa.errors import ModelError
 from oreqa.files import write_bytes
 from oreqa.models.differences import DIFFERENCE, unpack_difference
-from oreqa.models.names import FITTED, difference_base, find_model, load_tensors, read_config, read_json_file, sound_settings
+from oreqa.models.names import FITTED, difference_base, find_model, load_tensors, read_config, read_json_file, valid_settings
 from oreqa.models.settings import SHARDS, encoder_prefix, has_weights, hidden_size, missing_file
 
 Weights = dict[str, NDArray[np.float32]]
@@ -69,7 +69,7 @@ def _tensors(path: Path) -> dict[str, NDArray[Any]]:
     """Return the tensors of a folder, from one file or from those in ``SHARDS``. Raises ModelError for damaged ones."""
     if (path / "model.safetensors").is_file():
         return load_tensors(path / "model.safetensors")
-    with sound_settings(path):
+    with valid_settings(path):
         files = {str(name): str(file) for name, file in read_json_file(path / SHARDS)["weight_map"].items()}
     if outside := [file for file in files.values() if Path(file).name != file]:
         raise ModelError(f"{path / SHARDS}: it names {outside[0]!r}, which is no file of its folder")
@@ -126,8 +126,8 @@ def language_head(weights: Weights, path: Path, config: dict[str, Any]) -> tuple
         vocabulary, width = weights[f"{encoder_prefix(config)}embeddings.word_embeddings.weight"].shape
     except KeyError as error:
         raise ModelError(f"{path}: its weights lack {error.args[0]}: they belong to another kind of model") from None
-    sound = dense[0].shape == (width, width) and {part.shape for part in norm} == {(width,)}
-    if not sound or output_bias.shape != (vocabulary,) or not config.get("tie_word_embeddings", True):
+    fits = dense[0].shape == (width, width) and {part.shape for part in norm} == {(width,)}
+    if not fits or output_bias.shape != (vocabulary,) or not config.get("tie_word_embeddings", True):
         raise ModelError(f"{path}: its language model head does not fit its word embeddings, which it must share")
     return dense, norm, output_bias
 

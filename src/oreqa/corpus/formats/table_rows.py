@@ -15,7 +15,7 @@ MAX_NAME = 60
 class Emit(Protocol):
     """Adds a row's text to a document.
 
-    A row that names its columns, and the row after it, is ``starts_paragraph`` from the previous row.
+    A row that names its columns, and the row after it, ``starts_paragraph``, apart from the previous row.
 
     ``words`` is the number of words of the text that are in the file.
     """

@@ -21,8 +21,8 @@ from oreqa.models.names import (
     ModelFolder,
     folder_settings,
     read_json_file,
-    sound_settings,
     tokenizer_limit,
+    valid_settings,
 )
 
 Marking = Literal["alone", "marked", "appended", "unmarked"]
@@ -64,7 +64,7 @@ class CrossEncoderFolder(ModelFolder):
 
 def read_cross_encoder_folder(path: Path, kind: str | None = None) -> CrossEncoderFolder:
     """Read the settings of a cross-encoder's folder. Raises ModelError if it is something else, or not of ``kind``."""
-    with sound_settings(path):
+    with valid_settings(path):
         settings = folder_settings(path, *([kind] if kind else (CLASSIFIER, RERANKER)))
         marking = settings.oreqa.get("marking", "alone" if settings.kind == CLASSIFIER else "marked")
         if marking not in MARKINGS:

@@ -27,8 +27,8 @@ from oreqa.models.names import (
     find_tokenizer,
     read_config,
     read_json_file,
-    sound_settings,
     tokenizer_limit,
+    valid_settings,
 )
 from oreqa.models.settings import (
     MIN_TOKENS,
@@ -170,7 +170,7 @@ def read_encoder_folder(path: Path) -> EncoderFolder:
 
     Raises ModelError, with the reason, if it is not a supported sentence-transformers model.
     """
-    with sound_settings(path):
+    with valid_settings(path):
         if (path / ROUTER).is_file():
             return _two_encoders(path)
         if (path / DIFFERENCE).is_file():

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from oreqa.models.graph.windows import Tokens, Window, WindowInputs
-from oreqa.models.names import EXTRACTOR, ModelFolder, folder_settings, sound_settings
+from oreqa.models.names import EXTRACTOR, ModelFolder, folder_settings, valid_settings
 
 MAX_SPAN_TOKENS = 16
 """Default length of the longest span."""
@@ -28,7 +28,7 @@ class ExtractorFolder(ModelFolder):
 
 def read_extractor_folder(path: Path) -> ExtractorFolder:
     """Read the settings of an extractor's folder. Raises ModelError, with the reason, if it is something else."""
-    with sound_settings(path):
+    with valid_settings(path):
         settings = folder_settings(path, EXTRACTOR)
         return ExtractorFolder(
             **settings.folder(256),

@@ -18,7 +18,7 @@ from oreqa.errors import ModelError
 from oreqa.models.generator.decoding import Ending
 from oreqa.models.generator.surface import Writing, readable
 from oreqa.models.graph.windows import TITLE_TOKENS, Tokens, WindowInputs, token_span
-from oreqa.models.names import GENERATOR, ModelFolder, find_tokenizer, folder_settings, sound_settings
+from oreqa.models.names import GENERATOR, ModelFolder, find_tokenizer, folder_settings, valid_settings
 from oreqa.models.settings import MIN_TOKENS
 
 NEIGHBOURS = 1
@@ -44,7 +44,7 @@ class GeneratorFolder(ModelFolder):
 
 def read_generator_folder(path: Path) -> GeneratorFolder:
     """Read the settings of a generator's folder. Raises ModelError, with the reason, if it is something else."""
-    with sound_settings(path):
+    with valid_settings(path):
         settings = folder_settings(path, GENERATOR)
         styles, untitled = settings.oreqa.get("styles"), settings.oreqa.get("untitled", [])
         if not isinstance(styles, list) or not styles or not all(isinstance(style, str) for style in styles):

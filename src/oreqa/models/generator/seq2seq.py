@@ -16,7 +16,7 @@ from tokenizers import Tokenizer
 from oreqa.errors import ModelError
 from oreqa.models.generator.decoding import Ending
 from oreqa.models.generator.inputs import GeneratorFolder, MarkedAnswer
-from oreqa.models.names import GENERATOR, FolderSettings, sound_settings
+from oreqa.models.names import GENERATOR, FolderSettings, valid_settings
 from oreqa.models.settings import MIN_TOKENS, whole_number
 
 ONLY_STYLE = "question"
@@ -39,7 +39,7 @@ class Seq2SeqFolder(GeneratorFolder):
 
 def read_seq2seq_folder(path: Path, config: dict[str, Any]) -> Seq2SeqFolder:
     """Read the settings of a BART's or T5's folder. Raises ModelError, with the reason, for damaged ones."""
-    with sound_settings(path):
+    with valid_settings(path):
         settings = FolderSettings(path, GENERATOR, config, config.get("oreqa") or {})
         styles = settings.oreqa.get("styles", [ONLY_STYLE])
         if not isinstance(styles, list) or len(styles) != 1 or not isinstance(styles[0], str):

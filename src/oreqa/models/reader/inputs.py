@@ -11,7 +11,7 @@ from pathlib import Path
 
 from oreqa.models.fitted import Fitted, read_fitted
 from oreqa.models.graph.windows import Tokens, Window, WindowInputs
-from oreqa.models.names import READER, ModelFolder, folder_settings, sound_settings
+from oreqa.models.names import READER, ModelFolder, folder_settings, valid_settings
 
 MAX_ANSWER_TOKENS = 16
 """The default for the longest answer. DPR's reader uses 10, but in FairytaleQA and QED answers can be clauses."""
@@ -37,7 +37,7 @@ class ReaderFolder(ModelFolder):
 
 def read_reader_folder(path: Path) -> ReaderFolder:
     """Read the settings of a reader's folder. Raises ModelError, with the reason, if it is something else."""
-    with sound_settings(path):
+    with valid_settings(path):
         settings = folder_settings(path, READER)
         dpr = "DPRReader" in (settings.config.get("architectures") or ())
         return ReaderFolder(
