@@ -103,6 +103,9 @@ def test_an_answer_repeats_its_question(question: str, answer: str, repeats: boo
         ("You paste text into nano with Shift+Insert.", False),
         ("Can nano read the text of a mail?", True),
         ("Can nano read mail?", False),
+        ("- 5.3 Can nano read mail?", True),
+        ("Q: Can it?", True),
+        ("2 of them can, can they?", False),
         ("Key: paste; Does: paste text into nano; Since: 2.0?", False),
     ],
 )

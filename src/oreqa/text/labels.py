@@ -18,6 +18,9 @@ _FIELD = re.compile(r"^[ \t]*(?P<name>[^\W\d_][\w /()-]{0,39}?)[ \t]*:[ \t]+(?P<
 _MARK = re.compile(r"[ \t]*(?:(?:[-*+•‣◦]|\d{1,3}(?:\.\d{1,3})*[.)])[ \t]+\S|\|)")
 """The mark of a list's item, and the bar of a table's row."""
 
+_NUMBERED = re.compile(r"[-*•‣◦\s]*(?:Q\d*[.:)]|[A-Z]?\d+(?:\.\d+)*[a-z]?[.:)]|\d+(?:\.\d+)+)\s")
+"""The number of a question in a list of questions, as "4.4." and "Q:"."""
+
 SAME_WORDS = 0.6
 """The smallest share of a question's words in a sentence that asks the same."""
 
@@ -100,7 +103,7 @@ def repeats_question(question: str, answer: str) -> bool:
 
 
 def asks_the_same(question: str, sentence: str) -> bool:
-    """Return whether a sentence, but not a table's row, is a question with most of another question's words.
+    """Return whether a sentence, but not a table's row, is a question with a number or most of another question's words.
 
     Examples:
         >>> asks_the_same("How do I paste text into nano?", "4.4. With what key can I paste text into nano?")
@@ -108,6 +111,8 @@ def asks_the_same(question: str, sentence: str) -> bool:
     """
     if not sentence.rstrip("\"'”’»)] \t\r\n").endswith("?") or row_cells(sentence, 0):
         return False
+    if _NUMBERED.match(sentence):
+        return True
     asked = _words(question) - STOP_WORDS
     return len(asked & _words(sentence)) >= SAME_WORDS * len(asked)
 
