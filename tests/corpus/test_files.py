@@ -26,9 +26,9 @@ def names(tree: Path, **options: list[str]) -> list[str]:
 
 def test_recursive_without_hidden_and_unknown(tree: Path) -> None:
     assert names(tree) == ["a.md", "b.txt", "sub/c.md", "sub/drafts/d.md"]
-    passed_over = find_files([tree])
-    assert passed_over.unknown == dict.fromkeys(passed_over.examples, 1) == {".xyz": 1}
-    assert passed_over.examples[".xyz"].suffix == ".xyz"
+    files = find_files([tree])
+    assert files.unknown == dict.fromkeys(found_files.examples, 1) == {".xyz": 1}
+    assert files.examples[".xyz"].suffix == ".xyz"
 
 
 def test_include_and_exclude(tree: Path) -> None:
@@ -64,7 +64,7 @@ def test_files_without_extension(tree: Path) -> None:
 
 def test_files_that_an_index_holds_are_read_whatever_their_kind(tree: Path) -> None:
     (tree / "other.xyz").write_text("x")
-    files = find_files([tree]).with_held({str(tree / "other.xyz"), str(tree / "gone.xyz")})
+    files = find_files([tree]).with_indexed({str(tree / "other.xyz"), str(tree / "gone.xyz")})
     assert [file.name for file in files.files] == ["a.md", "b.txt", "other.xyz", "c.md", "d.md"]
     assert (files.unknown, files.examples) == ({".xyz": 1}, {".xyz": tree / "code.xyz"})
 
@@ -94,8 +94,8 @@ def test_missing_path() -> None:
         find_files([Path("no\udcffwhere")])
 
 
-def left_out(tree: Path, **options: list[str]) -> dict[str, str]:
-    return {path.relative_to(tree).as_posix(): reason for path, reason in find_files([tree], **options).left_out}
+def skipped(tree: Path, **options: list[str]) -> dict[str, str]:
+    return {path.relative_to(tree).as_posix(): reason for path, reason in find_files([tree], **options).skipped}
 
 
 def test_links_are_followed_within_the_folder_alone(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -114,7 +114,7 @@ def test_links_are_followed_within_the_folder_alone(tree: Path, tmp_path_factory
     (tree / "sub" / "ignored").symlink_to(outside)
     (tree / ".oreqaignore").write_text("ignored\n")
     assert names(tree) == ["a.md", "b.txt", "inside.txt", "sub/c.md", "sub/drafts/d.md"]
-    reasons = left_out(tree)
+    reasons = skipped(tree)
     assert sorted(reasons) == ["gone.txt", "handbook", "notes.txt", "round.txt", "sub/folder"]
     assert "broken link" in reasons["gone.txt"]
     assert "broken link" in reasons["handbook"]  # it may have led to a folder
@@ -124,7 +124,7 @@ def test_links_are_followed_within_the_folder_alone(tree: Path, tmp_path_factory
     # Named outright, a link is taken, whether it leads to a file or to a folder.
     named = find_files([tree / "notes.txt", tree / "sub" / "folder"])
     assert [path.relative_to(tree).as_posix() for path in named.files] == ["notes.txt", "sub/folder/secret.txt"]
-    assert not named.left_out
+    assert not named.skipped
 
 
 def test_a_file_is_found_once_however_many_links_lead_to_it(tree: Path) -> None:
@@ -143,7 +143,7 @@ def test_a_folder_whose_name_begins_alike_is_outside(tmp_path: Path) -> None:
     (tmp_path / "docs-old").mkdir()
     (tmp_path / "docs-old" / "a.txt").write_text("x")
     (tmp_path / "docs" / "a.txt").symlink_to(tmp_path / "docs-old" / "a.txt")
-    assert list(left_out(tmp_path / "docs")) == ["a.txt"]
+    assert list(skipped(tmp_path / "docs")) == ["a.txt"]
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
@@ -153,12 +153,12 @@ def test_pipes_sockets_and_devices(tree: Path, monkeypatch: pytest.MonkeyPatch) 
     os.mkfifo(tree / "pipe.txt")
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind("socket.md")  # the kernel takes paths of about 100 characters
-        assert left_out(tree) == {
+        assert skipped(tree) == {
             "pipe": "it is a named pipe",
             "pipe.txt": "it is a named pipe",
             "socket.md": "it is a socket",
         }
-    assert left_out(tree, exclude=["pipe*", "socket.*"]) == {}
+    assert skipped(tree, exclude=["pipe*", "socket.*"]) == {}
     with pytest.raises(InputError, match=r"pipe\.txt: it is a named pipe, not a file or a folder"):
         find_files([tree / "pipe.txt"])
     with pytest.raises(InputError, match="it is a device"):
@@ -170,8 +170,8 @@ def test_folders_without_permission(tree: Path) -> None:
     (tree / "sub").chmod(0)
     try:
         assert names(tree) == ["a.md", "b.txt"]
-        assert "Permission denied" in left_out(tree)["sub"]
-        assert "Permission denied" in find_files([tree / "sub" / "c.md"]).left_out[0][1]
+        assert "Permission denied" in skipped(tree)["sub"]
+        assert "Permission denied" in find_files([tree / "sub" / "c.md"]).skipped[0][1]
     finally:
         (tree / "sub").chmod(0o700)
 
@@ -186,8 +186,8 @@ def test_folders_that_cannot_be_listed(tree: Path, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(os, "scandir", refuse)
     assert names(tree) == ["a.md", "b.txt"]
-    assert left_out(tree) == {"sub": "it cannot be read: Permission denied"}
-    assert find_files([tree / "sub"]).left_out == ((tree / "sub", "it cannot be read: Permission denied"),)
+    assert skipped(tree) == {"sub": "it cannot be read: Permission denied"}
+    assert find_files([tree / "sub"]).skipped == ((tree / "sub", "it cannot be read: Permission denied"),)
 
 
 def test_paths_that_cannot_be_looked_at(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,7 +195,7 @@ def test_paths_that_cannot_be_looked_at(tree: Path, monkeypatch: pytest.MonkeyPa
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "stat", refuse)
-    assert find_files([tree / "sub"]).left_out == ((tree / "sub", "it cannot be read: Permission denied"),)
+    assert find_files([tree / "sub"]).skipped == ((tree / "sub", "it cannot be read: Permission denied"),)
 
 
 def test_names_that_are_not_utf_8(tree: Path) -> None:
@@ -207,9 +207,9 @@ def test_names_that_are_not_utf_8(tree: Path) -> None:
         except OSError:
             pytest.skip("the file system takes no such names")
     assert names(tree) == ["a.md", "b.txt", "sub/c.md", "sub/drafts/d.md"]
-    assert left_out(tree) == dict.fromkeys([r"\xff", r"caf\xe9.txt"], "its name is not UTF-8: rename it")
-    assert left_out(tree, exclude=["caf*"]) == {r"\xff": "its name is not UTF-8: rename it"}
-    assert find_files([path]).left_out == ((tree / r"\xff" / "inner.txt", "its name is not UTF-8: rename it"),)
+    assert skipped(tree) == dict.fromkeys([r"\xff", r"caf\xe9.txt"], "its name is not UTF-8: rename it")
+    assert skipped(tree, exclude=["caf*"]) == {r"\xff": "its name is not UTF-8: rename it"}
+    assert find_files([path]).skipped == ((tree / r"\xff" / "inner.txt", "its name is not UTF-8: rename it"),)
 
 
 def test_deeply_nested_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,14 +231,14 @@ def test_deeply_nested_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_a_folder_whose_rules_cannot_be_used_is_left_out(tree: Path, content: bytes) -> None:
     (tree / "sub" / ".oreqaignore").write_bytes(content)
     assert names(tree) == ["a.md", "b.txt"]
-    assert ".oreqaignore is not usable" in left_out(tree)["sub"]
+    assert ".oreqaignore is not usable" in skipped(tree)["sub"]
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
 def test_rules_are_not_read_from_a_pipe(tree: Path) -> None:
     os.mkfifo(tree / "sub" / ".oreqaignore")
     assert names(tree) == ["a.md", "b.txt"]
-    assert "not a regular file" in left_out(tree)["sub"]
+    assert "not a regular file" in skipped(tree)["sub"]
 
 
 def test_patterns_take_linear_time(tree: Path) -> None:

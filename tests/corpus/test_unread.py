@@ -125,7 +125,7 @@ def test_patterns_take_all_texts_of_other_kinds(tmp_path: Path) -> None:
         folder.mkdir()
         for name in names:
             (folder / name).write_bytes(b"\x7fELF\0" if name == "tool" else b"#!/bin/sh" if name == "run" else b"Text.")
-        include = include_patterns(find_files([folder]).passed_over)
+        include = include_patterns(find_files([folder]).unsupported)
         texts = {name for name in names if name not in ("tool", "run", "logo.png")}
         assert texts <= {file.name for file in find_files([folder], include).files}
         return include

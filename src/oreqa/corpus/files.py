@@ -32,33 +32,33 @@ _ALWAYS_IGNORED = (".*", "node_modules/", "__pycache__/")
 
 @dataclass(frozen=True, slots=True)
 class FoundFiles:
-    """The files to read, sorted, and what was skipped.
+    """The files to read, sorted, and what is not read.
 
-    ``passed_over`` are files of unsupported types. ``left_out`` lists paths that exist but are not read, each with a
+    ``unsupported`` are files of unsupported types. ``skipped`` lists paths that exist but are not read, each with a
     one-line reason: folders that cannot be opened, links out of the named folder, pipes, devices. Documents already indexed
     from such a path or below it are kept. ``gone`` are the paths, as they were named, that do not exist.
     """
 
     files: tuple[Path, ...]
-    passed_over: tuple[Path, ...] = ()
-    left_out: tuple[tuple[Path, str], ...] = ()
+    unsupported: tuple[Path, ...] = ()
+    skipped: tuple[tuple[Path, str], ...] = ()
     gone: tuple[Path, ...] = ()
 
     @property
     def unknown(self) -> dict[str, int]:
-        """Return the number of skipped files by extension, the most frequent first."""
-        return dict(Counter(map(_extension, self.passed_over)).most_common())
+        """Return the number of unsupported files by extension, the most frequent first."""
+        return dict(Counter(map(_extension, self.unsupported)).most_common())
 
     @property
     def examples(self) -> dict[str, Path]:
-        """Return the first skipped file of each extension."""
-        return {_extension(path): path for path in reversed(self.passed_over)}
+        """Return the first unsupported file of each extension."""
+        return {_extension(path): path for path in reversed(self.unsupported)}
 
-    def with_held(self, held: Collection[str]) -> FoundFiles:
-        """Return the files plus those skipped files that an index holds, by path: they are read again."""
-        again = {path for path in self.passed_over if str(path) in held}
-        rest = tuple(path for path in self.passed_over if path not in again)
-        return replace(self, files=tuple(sorted({*self.files, *again})), passed_over=rest)
+    def with_indexed(self, held: Collection[str]) -> FoundFiles:
+        """Return the files plus those unsupported files that an index holds, by path: they are read again."""
+        again = {path for path in self.unsupported if str(path) in held}
+        rest = tuple(path for path in self.unsupported if path not in again)
+        return replace(self, files=tuple(sorted({*self.files, *again})), unsupported=rest)
 
 
 def find_files(
@@ -80,8 +80,8 @@ def find_files(
     for path in paths:
         walk.add(path)
     walk.add_linked_files()
-    left_out = tuple(sorted(walk.left_out.items()))
-    return FoundFiles(tuple(sorted(walk.files)), tuple(sorted(walk.passed_over)), left_out, tuple(sorted(walk.gone)))
+    skipped = tuple(sorted(walk.skipped.items()))
+    return FoundFiles(tuple(sorted(walk.files)), tuple(sorted(walk.unsupported)), skipped, tuple(sorted(walk.gone)))
 
 
 def _refuse_unread(paths: Sequence[Path]) -> None:
@@ -129,8 +129,8 @@ class _Walk:
         self.gone: set[Path] = set()
         self.files: set[Path] = set()
         self.links: set[Path] = set()
-        self.passed_over: set[Path] = set()
-        self.left_out: dict[Path, str] = {}
+        self.unsupported: set[Path] = set()
+        self.skipped: dict[Path, str] = {}
 
     def add(self, path: Path) -> None:
         """Add a path that the caller named."""
@@ -145,10 +145,10 @@ class _Walk:
         except (OSError, ValueError) as error:
             if not isinstance(error, PermissionError):  # such as a name too long for any file
                 raise InputError(f"{_printable(str(path))}: it cannot be read: {_reason(error)}") from error
-            self.left_out[Path(_printable(str(root)))] = f"it cannot be read: {_reason(error)}"
+            self.skipped[Path(_printable(str(root)))] = f"it cannot be read: {_reason(error)}"
             return
         if _printable(str(root)) != str(root):
-            self.left_out[Path(_printable(str(root)))] = _NOT_UNICODE
+            self.skipped[Path(_printable(str(root)))] = _NOT_UNICODE
         elif stat.S_ISDIR(mode):
             self._walk(root)
         elif stat.S_ISREG(mode):
@@ -178,14 +178,14 @@ class _Walk:
                 if any(entry.name == IGNORE_FILE for entry in entries):
                     rules = (*rules, (len(folder.relative), _read_rules(folder.path / IGNORE_FILE)))
             except (OSError, InputError) as error:
-                self.left_out[folder.path] = f"it cannot be read: {_reason(error)}"
+                self.skipped[folder.path] = f"it cannot be read: {_reason(error)}"
                 continue
             for entry in entries:
                 try:
                     if self._visit(entry, folder, rules, real):
                         pending.append(_Folder(folder.path / entry.name, f"{folder.relative}{entry.name}/", rules))
                 except OSError as error:
-                    self.left_out[folder.path / _printable(entry.name)] = f"it cannot be read: {_reason(error)}"
+                    self.skipped[folder.path / _printable(entry.name)] = f"it cannot be read: {_reason(error)}"
 
     def _visit(self, entry: os.DirEntry[str], folder: _Folder, rules: _Rules, real: str) -> bool:
         """Add or skip a folder's entry. Returns True if it is a folder to walk."""
@@ -198,7 +198,7 @@ class _Walk:
         if not is_folder and self._wanted and not self._wanted.match_file(relative):
             return False
         if name != entry.name:
-            self._leave_out(path, is_folder, _NOT_UNICODE)
+            self._skip(path, is_folder, _NOT_UNICODE)
         elif is_folder:
             return True
         elif entry.is_symlink():
@@ -211,21 +211,21 @@ class _Walk:
         try:
             mode = path.stat().st_mode
         except OSError as error:
-            self._leave_out(path, not path.suffix, f"it is a broken link: {_reason(error)}")
+            self._skip(path, not path.suffix, f"it is a broken link: {_reason(error)}")
             return
         is_folder = stat.S_ISDIR(mode)
         if not (os.path.realpath(path) + os.sep).startswith(real):
-            self._leave_out(path, is_folder, "it is a link out of the folder: name it as well to index it")
+            self._skip(path, is_folder, "it is a link out of the folder: name it as well to index it")
         elif not is_folder:  # a linked folder's files are found in the folder itself
             self._add_file(path, mode, self.links)
 
     def _add_file(self, path: Path, mode: int, files: set[Path]) -> None:
         if not stat.S_ISREG(mode):
-            self.left_out[path] = f"it is {_kind(mode)}"
+            self.skipped[path] = f"it is {_kind(mode)}"
         elif self._is_read(path):
             files.add(path)
         else:
-            self.passed_over.add(path)
+            self.unsupported.add(path)
 
     def _is_read(self, path: Path) -> bool:
         if path.suffix:
@@ -234,11 +234,11 @@ class _Walk:
             is_named = any(fnmatchcase(path.name, name) for name in self._names)
         return is_named or is_document_name(path) or is_supported(path)
 
-    def _leave_out(self, path: Path, is_folder: bool, reason: str) -> None:
+    def _skip(self, path: Path, is_folder: bool, reason: str) -> None:
         if is_folder or self._is_read(path):
-            self.left_out[path] = reason
+            self.skipped[path] = reason
         else:
-            self.passed_over.add(path)
+            self.unsupported.add(path)
 
 
 def _extension(path: Path) -> str:

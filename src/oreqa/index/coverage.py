@@ -86,7 +86,7 @@ class Report:
     mended: list[str] = field(default_factory=list)
     """Names of the files that were damaged and have been rebuilt: search files."""
 
-    def pass_over(self, unknown: Mapping[str, int], examples: Mapping[str, Path], include: Sequence[str]) -> None:
+    def note_unsupported(self, unknown: Mapping[str, int], examples: Mapping[str, Path], include: Sequence[str]) -> None:
         """Record the files that no reader supports, and the patterns that ``include`` those that hold text."""
         self.unknown = dict(unknown)
         self.examples = {kind: str(path) for kind, path in examples.items()}

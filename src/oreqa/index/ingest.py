@@ -71,19 +71,19 @@ def index_files(
     is_new = newest_generation(folder) is None
     files = find_files(paths, text_list(include, "include"), text_list(exclude, "exclude"), may_be_gone=not is_new)
     roots, index = {str(full_path(root)) for root in paths}, _own_paths(folder, paths)
-    if is_new and not files.files and not files.left_out:
+    if is_new and not files.files and not files.skipped:
         raise OreqaError(_no_documents(paths, files))
     mode = _folder_mode(files.files) if is_new else 0o777
     with (
         show(progress, "encoding passages") as advance,
         open_writer(folder, settings, device, model=model, mode=mode, encoder=encoder) as writer,
     ):
-        held = writer.current.sources() if files.gone or files.passed_over else set()
+        held = writer.current.sources() if files.gone or files.unsupported else set()
         _refuse_gone(files.gone, held, prune)
-        files = files.with_held(held)
-        writer.report.pass_over(files.unknown, files.examples, include_patterns(files.passed_over))
+        files = files.with_indexed(held)
+        writer.report.note_unsupported(files.unknown, files.examples, include_patterns(files.unsupported))
 
-        def leave_out(file: Path, reason: str) -> None:
+        def skip(file: Path, reason: str) -> None:
             line = f"{file}: {reason}"
             if strict:
                 raise DocumentError(f"{line} (--strict: nothing was published)")
@@ -91,8 +91,8 @@ def index_files(
             if on_problem is not None:
                 on_problem(line)
 
-        for left_out, reason in files.left_out:
-            leave_out(left_out, reason)
+        for path, reason in files.skipped:
+            skip(path, reason)
 
         def warn(line: str) -> None:
             writer.report.warnings.append(line)
@@ -107,14 +107,14 @@ def index_files(
                 try:
                     documents += _read(writer, file, fields or Fields(), done, warn)
                 except DocumentError as error:
-                    leave_out(file, str(error))
+                    skip(file, str(error))
                     writer.keep(str(file))
         finally:
             end_parser()  # frees its memory for the search files
         if is_new and not documents:
             raise OreqaError(_nothing_read(paths, wanted, writer.report.problems, on_problem is not None))
         done.flush()
-        unseen = {str(path) for path, _ in files.left_out}  # not known to be gone: what lies there cannot be seen
+        unseen = {str(path) for path, _ in files.skipped}  # not known to be gone: what lies there cannot be seen
 
         def searched(source: str) -> bool:
             return _below(source, roots) and not _below(source, unseen) and writer.current.revision(source) != IN_MEMORY
@@ -138,7 +138,7 @@ def _no_documents(paths: Sequence[Path], files: FoundFiles) -> str:
     """Return the message if no file is read, with how to read those of other kinds that hold text."""
     kinds = [f"{number} {kind or 'without a suffix'}" for kind, number in files.unknown.items()]
     others = f" among files of other kinds ({', '.join(kinds[:5])}{', ...' if len(kinds) > 5 else ''})" if kinds else ""
-    way = include_hint(include_patterns(files.passed_over))
+    way = include_hint(include_patterns(files.unsupported))
     return f"{_named(paths)}: no documents found{others}, so no index was made; {way or 'name others, or change --include'}"
 
 

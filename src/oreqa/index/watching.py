@@ -81,7 +81,7 @@ class Watch:
             files = find_files(self._paths, *self._patterns, may_be_gone=True)
         except InputError as error:
             return {"": str(error)}
-        states: dict[str, object] = {str(path): reason for path, reason in files.left_out}
+        states: dict[str, object] = {str(path): reason for path, reason in files.skipped}
         for path in files.files:
             states[str(path)] = _state(path)
         self._look_seconds = time.monotonic() - begun
