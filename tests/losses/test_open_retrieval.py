@@ -12,10 +12,10 @@ from oreqa.losses.reading import span_loss  # noqa: E402
 pytestmark = pytest.mark.train
 
 
-def slow_marginal(scores, present, holds) -> float:  # type: ignore[no-untyped-def]
+def slow_marginal(scores, present, has_answer) -> float:  # type: ignore[no-untyped-def]
     """The probability of the passages with an answer, one passage after another, in Python's own doubles."""
     losses = []
-    for row, real, right in zip(scores.tolist(), present.tolist(), holds.tolist(), strict=True):
+    for row, real, right in zip(scores.tolist(), present.tolist(), has_answer.tolist(), strict=True):
         total = sum(math.exp(score) for score, is_real in zip(row, real, strict=True) if is_real)
         chosen = sum(math.exp(score) for score, is_right in zip(row, right, strict=True) if is_right)
         if any(right):
@@ -50,8 +50,8 @@ def retrieval(rows: list[str]):  # type: ignore[no-untyped-def]
     width = max(map(len, rows))
     scores = torch.randn(len(rows), width, generator=torch.Generator().manual_seed(1), dtype=torch.float64) * 3
     present = torch.tensor([[mark != " " for mark in row.ljust(width)] for row in rows])
-    holds = torch.tensor([[mark == "+" for mark in row.ljust(width)] for row in rows])
-    return scores, present, holds
+    has_answer = torch.tensor([[mark == "+" for mark in row.ljust(width)] for row in rows])
+    return scores, present, has_answer
 
 
 RETRIEVALS = {
@@ -66,30 +66,30 @@ RETRIEVALS = {
 
 @pytest.mark.parametrize("rows", RETRIEVALS.values(), ids=RETRIEVALS)
 def test_passages_likelihood_equals_the_slow_one(rows: list[str]) -> None:
-    scores, present, holds = retrieval(rows)
-    assert early_loss(scores, present, holds).item() == pytest.approx(
-        slow_marginal(scores, present, holds), rel=1e-5, abs=1e-6
+    scores, present, has_answer = retrieval(rows)
+    assert early_loss(scores, present, has_answer).item() == pytest.approx(
+        slow_marginal(scores, present, has_answer), rel=1e-5, abs=1e-6
     )
 
 
 def test_ties_share_their_probability() -> None:
-    scores, present, holds = retrieval(["+--+", "+---"])
+    scores, present, has_answer = retrieval(["+--+", "+---"])
     tied = torch.full_like(scores, 2.0)
-    assert early_loss(tied, present, holds).item() == pytest.approx((math.log(2) + math.log(4)) / 2)
+    assert early_loss(tied, present, has_answer).item() == pytest.approx((math.log(2) + math.log(4)) / 2)
 
 
 def test_early_loss_of_half_precision_is_computed_in_full() -> None:
-    scores, present, holds = retrieval(["+" + "-" * 999])
+    scores, present, has_answer = retrieval(["+" + "-" * 999])
     halves = (scores / 100).bfloat16()
-    assert early_loss(halves, present, holds).item() == pytest.approx(
-        slow_marginal(halves.double(), present, holds), rel=1e-5
+    assert early_loss(halves, present, has_answer).item() == pytest.approx(
+        slow_marginal(halves.double(), present, has_answer), rel=1e-5
     )
 
 
 def test_questions_without_a_hit_train_nothing() -> None:
-    scores, present, holds = retrieval(["+--", "---"])
+    scores, present, has_answer = retrieval(["+--", "---"])
     scores.requires_grad_()
-    early_loss(scores, present, holds).backward()
+    early_loss(scores, present, has_answer).backward()
     assert scores.grad[0].all()
     assert not scores.grad[1].any()
 

@@ -86,15 +86,15 @@ def test_padding_takes_no_part() -> None:
 def test_selection_loss() -> None:
     logits = torch.tensor([[1.0, 2.0, 5.0], [0.5, -1.0, 0.0]])
     present = torch.tensor([[True, True, False], [True, True, True]])
-    holds = torch.tensor([[True, False, False], [False, False, False]])
+    has_answer = torch.tensor([[True, False, False], [False, False, False]])
     one = -math.log(math.exp(1) / (math.exp(1) + math.exp(2)))
-    assert selection_loss(logits, present, holds, null=False).item() == pytest.approx(one, rel=1e-5)
+    assert selection_loss(logits, present, has_answer, null=False).item() == pytest.approx(one, rel=1e-5)
     first = -math.log(math.exp(1) / (1 + math.exp(1) + math.exp(2)))
     second = -math.log(1 / (1 + math.exp(0.5) + math.exp(-1) + 1))
-    assert selection_loss(logits, present, holds, null=True).item() == pytest.approx((first + second) / 2, rel=1e-5)
+    assert selection_loss(logits, present, has_answer, null=True).item() == pytest.approx((first + second) / 2, rel=1e-5)
     both = torch.tensor([[True, True, False], [False, False, False]])
     assert selection_loss(logits, present, both, null=False).item() == pytest.approx(0, abs=1e-5)
-    assert selection_loss(logits, present, torch.zeros_like(holds), null=False).item() == 0
+    assert selection_loss(logits, present, torch.zeros_like(has_answer), null=False).item() == 0
 
 
 def test_listwise_softmax_is_reconsiders_equation_2() -> None:

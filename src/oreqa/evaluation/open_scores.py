@@ -93,8 +93,12 @@ def retrieval_accuracy(questions: Sequence[OpenQuestion], predictions: Sequence[
 
 
 def _accuracy(question: OpenQuestion, prediction: Prediction) -> dict[str, float]:
-    holds = [has_answer(text, question) for _, text, _ in prediction.retrieved]
-    return {f"acc@{cutoff}": float(any(holds[:cutoff])) for cutoff in ANSWER_CUTOFFS if cutoff <= max(len(holds), 1)}
+    contains_answer = [has_answer(text, question) for _, text, _ in prediction.retrieved]
+    return {
+        f"acc@{cutoff}": float(any(contains_answer[:cutoff]))
+        for cutoff in ANSWER_CUTOFFS
+        if cutoff <= max(len(contains_answer), 1)
+    }
 
 
 def _result(question: OpenQuestion, prediction: Prediction, accuracy: dict[str, float]) -> QuestionResult:

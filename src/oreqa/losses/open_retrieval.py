@@ -26,7 +26,7 @@ class OpenQAScores:
 
     retrieval: Tensor
     """Inner products, ``[G, C]``, times the recipe's scale."""
-    holds: Tensor
+    has_answer: Tensor
     """Bool, ``[G, C]``: passages that contain an answer."""
     start: Tensor
     end: Tensor
@@ -43,14 +43,14 @@ class OpenQAScores:
     """``[G, P]``: the rank of each window's passage among the retrieved ones."""
 
 
-def early_loss(scores: Tensor, present: Tensor, holds: Tensor) -> Tensor:
+def early_loss(scores: Tensor, present: Tensor, has_answer: Tensor) -> Tensor:
     """``-log sum p(passage)`` over the retrieved passages that contain an answer, averaged over questions.
 
     ``scores`` are inner products ``[G, C]``, whose softmax over all retrieved passages is p, or the reader's logits of the
-    passages it reads, if its head re-ranks them; ``present`` (bool) marks real passages, ``holds`` (bool) those with an
+    passages it reads, if its head re-ranks them; ``present`` (bool) marks real passages, ``has_answer`` (bool) those with an
     answer.
     """
-    return selection_loss(scores.float(), present, holds, null=False)
+    return selection_loss(scores.float(), present, has_answer, null=False)
 
 
 def joint_loss(start: Tensor, end: Tensor, tokens: Tensor, spans: Tensor, passages: Tensor, shared: bool) -> Tensor:
@@ -88,8 +88,8 @@ def shared_rerank(batch: OpenQAScores, skip_unread: bool) -> Tensor:
 
     Use it to let the reader re-rank passages. Alternative: ``shared``, where the retriever's scores rank them.
     """
-    holds = (batch.spans[..., 0] >= 0).any(-1)
-    return _early(batch, skip_unread) + _shared_spans(batch) + early_loss(batch.selection, batch.present, holds)
+    has_answer = (batch.spans[..., 0] >= 0).any(-1)
+    return _early(batch, skip_unread) + _shared_spans(batch) + early_loss(batch.selection, batch.present, has_answer)
 
 
 def joint(batch: OpenQAScores, skip_unread: bool) -> Tensor:
@@ -111,8 +111,8 @@ def separate(batch: OpenQAScores, skip_unread: bool) -> Tensor:
 
 def _early(batch: OpenQAScores, skip_unread: bool) -> Tensor:
     read = (batch.spans[..., 0] >= 0).any(-1).any(-1)
-    holds = batch.holds & read[:, None] if skip_unread else batch.holds
-    return early_loss(batch.retrieval, torch.ones_like(holds), holds)
+    has_answer = batch.has_answer & read[:, None] if skip_unread else batch.has_answer
+    return early_loss(batch.retrieval, torch.ones_like(has_answer), has_answer)
 
 
 def _shared_spans(batch: OpenQAScores) -> Tensor:

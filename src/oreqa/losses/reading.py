@@ -50,8 +50,8 @@ def shared_normalisation(batch: ReaderLogits, null: bool) -> Tensor:
 
 
 def _span_and_selection(batch: ReaderLogits, null: bool, shared: bool) -> Tensor:
-    holds = (batch.spans[..., 0] >= 0).any(-1)
-    selection = selection_loss(batch.selection, batch.present, holds, null)
+    has_answer = (batch.spans[..., 0] >= 0).any(-1)
+    selection = selection_loss(batch.selection, batch.present, has_answer, null)
     return span_loss(batch.start, batch.end, batch.tokens, batch.spans, shared) + selection
 
 
@@ -63,13 +63,13 @@ def span_loss(start: Tensor, end: Tensor, tokens: Tensor, spans: Tensor, shared:
     without, over each passage, and the losses of passages that contain an answer are averaged. Questions without a span are
     ignored; a batch without any gives 0.
     """
-    holds = (spans[..., 0] >= 0).any(-1)
+    has_answer = (spans[..., 0] >= 0).any(-1)
     likelihood = span_log_likelihoods(start, end, tokens, spans, shared)
     if shared:
         likelihood = likelihood.logsumexp(-1, keepdim=True)
-        holds = holds.any(-1, keepdim=True)
-    losses = torch.where(holds, -likelihood, 0.0).sum(-1) / holds.sum(-1).clamp(min=1)
-    return losses.sum() / holds.any(-1).sum().clamp(min=1)
+        has_answer = has_answer.any(-1, keepdim=True)
+    losses = torch.where(has_answer, -likelihood, 0.0).sum(-1) / has_answer.sum(-1).clamp(min=1)
+    return losses.sum() / has_answer.any(-1).sum().clamp(min=1)
 
 
 def span_log_likelihoods(start: Tensor, end: Tensor, tokens: Tensor, spans: Tensor, shared: bool) -> Tensor:
@@ -84,17 +84,17 @@ def span_log_likelihoods(start: Tensor, end: Tensor, tokens: Tensor, spans: Tens
     return likelihood.masked_fill(~annotated.any(-1), _IMPOSSIBLE)
 
 
-def selection_loss(selection: Tensor, present: Tensor, holds: Tensor, null: bool) -> Tensor:
+def selection_loss(selection: Tensor, present: Tensor, has_answer: Tensor, null: bool) -> Tensor:
     """Negative log-likelihood of choosing a passage that contains the answer, averaged over questions.
 
-    ``selection`` are logits ``[G, P]``, ``present`` (bool) marks real passages, ``holds`` those with an answer, which are
+    ``selection`` are logits ``[G, P]``, ``present`` (bool) marks real passages, ``has_answer`` those with an answer, which are
     summed. With ``null`` there is one more choice, with logit 0: that no passage answers. It is the right one for questions
     without an answer, so that a passage's logit becomes the log-odds that it answers. Without ``null``, such questions are
     ignored.
     """
     choices = selection.masked_fill(~present, _IMPOSSIBLE)
-    right = selection.masked_fill(~holds, _IMPOSSIBLE)
-    answered = holds.any(-1)
+    right = selection.masked_fill(~has_answer, _IMPOSSIBLE)
+    answered = has_answer.any(-1)
     if null:
         zero = torch.zeros_like(choices[:, :1])
         choices = torch.cat([zero, choices], -1)

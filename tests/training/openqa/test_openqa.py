@@ -271,7 +271,7 @@ def test_a_batch_is_what_a_slow_retrieval_and_reading_give(
         products = [20.0 * float(np.dot(vector, passage)) for passage in collection.vectors]
         nearest = sorted(range(len(products)), key=lambda place: -products[place])[:6]
         assert scores.retrieval[number].tolist() == pytest.approx([products[place] for place in nearest], abs=1e-3)
-        assert scores.holds[number].tolist() == [place in row.matches.tolist() for place in nearest]
+        assert scores.has_answer[number].tolist() == [place in row.matches.tolist() for place in nearest]
         window = 0
         for rank, place in enumerate(nearest[:3]):
             title, text = collection.texts[place]
@@ -303,7 +303,7 @@ def test_a_question_that_is_not_read_is_skipped_or_still_retrieved(skip: bool) -
     spans = torch.tensor([[[[1, 2]]], [[[-1, -1]]]])  # nothing that is read for the second question holds an answer
     scores = OpenQAScores(
         retrieval=retrieval,
-        holds=torch.tensor([[True, False, False, True], [False, False, True, False]]),
+        has_answer=torch.tensor([[True, False, False, True], [False, False, True, False]]),
         start=start[:, None],
         end=end[:, None],
         selection=torch.zeros(2, 1),
@@ -324,7 +324,7 @@ def test_separate_passages_are_summed_over() -> None:
     spans = torch.tensor([[[[1, 2], [3, 3]], [[0, 4], [-1, -1]], [[-1, -1], [-1, -1]]]])
     scores = OpenQAScores(
         retrieval=torch.zeros(1, 4),
-        holds=torch.zeros(1, 4, dtype=torch.bool),  # nothing for the early loss
+        has_answer=torch.zeros(1, 4, dtype=torch.bool),  # nothing for the early loss
         start=start,
         end=end,
         selection=torch.zeros(1, 3),
@@ -347,7 +347,7 @@ def test_each_window_has_the_probability_of_its_passage(shared: bool) -> None:
     retrieval = torch.tensor([[2.0, 1.0, -1.0]])
     scores = OpenQAScores(
         retrieval=retrieval,
-        holds=torch.zeros(1, 3, dtype=torch.bool),  # nothing for the early loss
+        has_answer=torch.zeros(1, 3, dtype=torch.bool),  # nothing for the early loss
         start=start,
         end=end,
         selection=torch.zeros(1, 3),

@@ -100,8 +100,10 @@ def match_questions(
         rows = []
         for number, scores in enumerate(vectors[begin:end] @ collection.vectors.T, begin):
             nearest = np.sort(best_sentences(scores, depth)).tolist()
-            holds = [place for place in nearest if _holds(questions[number], collection.texts[place][1], lowered[place])]
-            rows.append({"matches": holds})
+            matching = [
+                place for place in nearest if _has_answer(questions[number], collection.texts[place][1], lowered[place])
+            ]
+            rows.append({"matches": matching})
         return rows
 
     decisive = [collection.fingerprint, depth, [[q.text, q.answers, q.pattern] for q in questions]]
@@ -122,7 +124,7 @@ def load_questions(files: Iterable[Path]) -> list[OpenQuestion]:
     return questions
 
 
-def _holds(question: OpenQuestion, text: str, lowered: str) -> bool:
+def _has_answer(question: OpenQuestion, text: str, lowered: str) -> bool:
     """Return whether a passage contains an answer. Most lack its first word, and testing that is a hundred times as fast."""
     if question.pattern is None:
         firsts = [answer.split()[0].casefold() for answer in question.answers if answer.split()]

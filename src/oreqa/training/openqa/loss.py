@@ -84,18 +84,18 @@ class OpenQALossOfBatch:
         retrieval, places = scores.topk(min(self.early_depth, scores.shape[1]), dim=-1)
         rows = [self.questions[number] for number in batch["numbers"].tolist()]
         matches = [torch.from_numpy(row.matches).to(places.device) for row in rows]
-        holds = torch.stack([torch.isin(of_row, match) for of_row, match in zip(places, matches, strict=True)])
+        has_answer = torch.stack([torch.isin(of_row, match) for of_row, match in zip(places, matches, strict=True)])
         groups, ranks = self._groups(rows, places[:, : self.passages].tolist())
         reading = {name: value.to(vectors.device) for name, value in collate_groups(groups).items()}
         start, end, selection = read_groups(model, reading)
         unread = ~(reading["spans"][..., 0] >= 0).any(-1).any(-1)
         if self.model.training:
-            self.model.skipped += summed(torch.stack([unread.sum(), (~holds.any(-1)).sum()]))
+            self.model.skipped += summed(torch.stack([unread.sum(), (~has_answer.any(-1)).sum()]))
         width = start.shape[1]
         of_windows = torch.tensor([row + [0] * (width - len(row)) for row in ranks], device=vectors.device)
         scored = OpenQAScores(
             retrieval=self.scale * retrieval,
-            holds=holds,
+            has_answer=has_answer,
             start=start,
             end=end,
             selection=selection,

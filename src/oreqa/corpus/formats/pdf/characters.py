@@ -149,7 +149,7 @@ class Shown:
         """Return whether boxes of the file have other positions on the displayed page."""
         return bool(self.rotation or self.left or self.bottom)
 
-    def holds(self, left: float, bottom: float, right: float, top: float) -> bool:
+    def intersects(self, left: float, bottom: float, right: float, top: float) -> bool:
         """Return whether a box is at least partly on the page."""
         return right >= 0 and top >= 0 and left <= self.width and bottom <= self.height
 

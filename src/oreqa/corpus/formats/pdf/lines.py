@@ -92,7 +92,7 @@ def page_lines(page: pdfium.PdfPage, text: pdfium.PdfTextPage, number: int) -> l
     for start, end in pairwise([-1, *breaks, len(codes)]):
         row = range(start + 1, end + (end < len(codes) and codes[end] == HYPHEN))
         line = _line(text, codes, boxes, row, number, None if shown.rotation else shown.bottom)
-        if line is None or not shown.holds(line[0].left, line[0].bottom, line[0].right, line[0].top):
+        if line is None or not shown.intersects(line[0].left, line[0].bottom, line[0].right, line[0].top):
             continue
         if lines and _same_row(lines[-1][0], line[0]):
             lines[-1] = _merge(text, lines[-1], line)
