@@ -27,7 +27,7 @@ def names(tree: Path, **options: list[str]) -> list[str]:
 def test_recursive_without_hidden_and_unknown(tree: Path) -> None:
     assert names(tree) == ["a.md", "b.txt", "sub/c.md", "sub/drafts/d.md"]
     files = find_files([tree])
-    assert files.unknown == dict.fromkeys(found_files.examples, 1) == {".xyz": 1}
+    assert files.unknown == dict.fromkeys(files.examples, 1) == {".xyz": 1}
     assert files.examples[".xyz"].suffix == ".xyz"
 
 

@@ -134,10 +134,10 @@ def adapt_index(
     compare = partial(Gain.of_questions, seed=seed, significance=significance)
     with write_lock(folder / FOLDER, "adapting this index"):
         marked = _need_marks(folder) if marks else []
-        of_run = run_state(settings, classifier, asked, marked)
-        if report := report_of_killed(folder, arguments, of_run):
+        state = run_state(settings, classifier, asked, marked)
+        if report := report_of_killed(folder, arguments, state):
             return report
-        work = begin(folder, arguments, of_run, classifier)
+        work = begin(folder, arguments, state, classifier)
         write_jsonl(work.marks, map(mark_json, marked))  # later marks of the index change nothing here
         with removed_if_refused(work), Index.open(work.original, device) as original:
             foresees = not (anyway or marks or classifier)

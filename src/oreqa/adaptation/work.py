@@ -51,14 +51,14 @@ class Work:
         self.seconds = folder / "seconds.json"
 
 
-def begin(index: Path, arguments: Mapping[str, Any], of_run: Mapping[str, Any], classifier: str | None) -> Work:
+def begin(index: Path, arguments: Mapping[str, Any], state: Mapping[str, Any], classifier: str | None) -> Work:
     """Return the folder of an adaptation: an unfinished one of the same documents and arguments, or the next.
 
     It contains copies of the index, unaffected by updates of the index, and the training's recipe. From an unfinished
     one with other training settings (``run_state``), the generated questions are kept. Raises InputError for an index
     that is empty or has an encoder that cannot be adapted, and for invalid settings.
     """
-    place, settings = index / FOLDER, of_run["settings"]
+    place, settings = index / FOLDER, state["settings"]
     numbers = sorted(int(path.name) for path in place.iterdir() if path.name.isdecimal())
     work = Work(place / str(numbers[-1] if numbers else 1))
     if work.report.is_file():
@@ -79,16 +79,16 @@ def begin(index: Path, arguments: Mapping[str, Any], of_run: Mapping[str, Any], 
     else:
         if started["settings"] != settings:
             _forget_training(work)
-        if started.get("marks") != of_run["marks"]:
+        if started.get("marks") != state["marks"]:
             _forget_training(work)
             remove(work.pairs)
-        if started.get("classifier") != of_run["classifier"] or not work.pairs.is_file():
+        if started.get("classifier") != state["classifier"] or not work.pairs.is_file():
             remove(work.classifier)
     for trained, base in ((work.trained, model), (work.classifier, classifier)):
         _follow_move(trained, base)
     if not work.started.is_file() or not work.trial.is_dir():
         copy_generation(index, work.trial)
-    write_json(work.started, {**wanted, **of_run})
+    write_json(work.started, {**wanted, **state})
     return work
 
 
@@ -134,7 +134,7 @@ def finish(work: Work) -> None:
     work.measured.rename(work.report)
 
 
-def report_of_killed(index: Path, arguments: Mapping[str, Any], of_run: Mapping[str, Any]) -> AdaptationReport | None:
+def report_of_killed(index: Path, arguments: Mapping[str, Any], state: Mapping[str, Any]) -> AdaptationReport | None:
     """Return the report of the same adaptation if it was killed after its encoder was published; None otherwise.
 
     One of other documents or arguments is also finished.
@@ -143,7 +143,7 @@ def report_of_killed(index: Path, arguments: Mapping[str, Any], of_run: Mapping[
         model = Path(current.settings.model)
         if model.parts[0] != FOLDER or not (work := Work(index / model.parent)).measured.is_file():
             return None
-        wanted = {"documents": _documents(current), "arguments": arguments, **of_run}
+        wanted = {"documents": _documents(current), "arguments": arguments, **state}
     started = read_json(work.started)
     is_same = {key: started.get(key) for key in wanted} == wanted
     report = AdaptationReport.load(work.measured) if is_same else None

@@ -101,7 +101,7 @@ def evaluate_openqa(
             opened, *models, hit_reranker=scorer, rerank_hits=rerank_hits, combination=weights, passages=passages
         )
     families = {"encoder": answerer, "reader": reader, "reranker": span_reranker, "classifier": hit_reranker}
-    of_run = {
+    run_settings = {
         "data": data.name,
         "reader": str(reader),
         "reranker": "none" if span_reranker is None else str(span_reranker),
@@ -118,20 +118,20 @@ def evaluate_openqa(
     if answerer is not None and refuses:
         stages = f"asked, {stages}"
         check_documents(drawn, (passage.document_key for passage in answerer.index.passages()), data)
-        of_run |= _as_asked(answerer, reader, device)
-        scored = ask_questions(run, answerer, drawn, of_run, progress)
+        run_settings |= _as_asked(answerer, reader, device)
+        scored = ask_questions(run, answerer, drawn, run_settings, progress)
     else:
         texts = [question.text for question in drawn]
         of_question = [[(of_data[place], 0.0)] for place in places]
         evidence = of_question if answerer is None else search_passages(answerer, texts, mode)
-        scored = answer_from_passages(run, *models, weights, drawn, evidence, null, of_run["precision"], progress)
+        scored = answer_from_passages(run, *models, weights, drawn, evidence, null, run_settings["precision"], progress)
     write_json(run.out / "predictions.json", {q.id: text for q, text in zip(drawn, scored.first_answers, strict=True)})
     candidates = answerer.index.counts()["passages"] if answerer else len({of_data[place].text for place in places})
     return run.write(
         scored.results,
         stages if mode == "hybrid" else f"{mode}, {stages}",
         settings.model,
-        {**asdict(settings), **of_run},
+        {**asdict(settings), **run_settings},
         candidates=candidates,
         metrics=scored.metrics,
         figure=scored.figure,

@@ -87,10 +87,10 @@ def span_log_likelihoods(start: Tensor, end: Tensor, tokens: Tensor, spans: Tens
 def selection_loss(selection: Tensor, present: Tensor, has_answer: Tensor, null: bool) -> Tensor:
     """Negative log-likelihood of choosing a passage that contains the answer, averaged over questions.
 
-    ``selection`` are logits ``[G, P]``, ``present`` (bool) marks real passages, ``has_answer`` those with an answer, which are
-    summed. With ``null`` there is one more choice, with logit 0: that no passage answers. It is the right one for questions
-    without an answer, so that a passage's logit becomes the log-odds that it answers. Without ``null``, such questions are
-    ignored.
+    ``selection`` are logits ``[G, P]``, ``present`` (bool) marks real passages, ``has_answer`` those with an answer, which
+    are summed. With ``null`` there is one more choice, with logit 0: that no passage answers. It is the right one for
+    questions without an answer, so that a passage's logit becomes the log-odds that it answers. Without ``null``, such
+    questions are ignored.
     """
     choices = selection.masked_fill(~present, _IMPOSSIBLE)
     right = selection.masked_fill(~has_answer, _IMPOSSIBLE)

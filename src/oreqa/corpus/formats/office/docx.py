@@ -67,7 +67,9 @@ class _WordReader:
         self._joins_item = False  # whether a list item would join the previous block: an item, or a text ending in a colon
 
     def _part(self, kind: str) -> Any | None:
-        return next((optional_part(self._archive, part) for _, of_kind, part in self._relations if of_kind == kind), None)
+        return next(
+            (optional_part(self._archive, part) for _, part_kind, part in self._relations if part_kind == kind), None
+        )
 
     def _all_parts(self, *kinds: str) -> list[Any]:
         names = dict.fromkeys(part for _, kind, part in self._relations if kind in kinds)
