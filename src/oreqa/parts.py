@@ -66,10 +66,15 @@ def shared_rows(
     """
     if part is not None:
         begin, end = part.span(total, step)
-        of_part = _fingerprint(fingerprint, begin)
+        part_fingerprint = _fingerprint(fingerprint, begin)
         with _locked(out, part):
             return resume_rows(
-                _path(out, part), of_part, end - begin, step, lambda first, last: make(begin + first, begin + last), advance
+                _path(out, part),
+                part_fingerprint,
+                end - begin,
+                step,
+                lambda first, last: make(begin + first, begin + last),
+                advance,
             )
     held: dict[int, dict[str, Any]] = {}
     for left in _parts(out):

@@ -97,10 +97,10 @@ def labelled_questions(pairs: Sequence[Pair]) -> list[LabelledQuestion]:
     labels: dict[str, dict[Candidate, bool]] = {}
     for pair in pairs:
         if pair.source == GOLD:
-            of_question = labels.setdefault(pair.question, {})
-            of_question[pair.positive] = True
+            question_labels = labels.setdefault(pair.question, {})
+            question_labels[pair.positive] = True
             for negative in pair.negatives:
-                of_question.setdefault(negative, False)
+                question_labels.setdefault(negative, False)
     rows = [LabelledQuestion(question, tuple(label), tuple(label.values())) for question, label in labels.items()]
     if all(all(row.labels) for row in rows):
         raise InputError("there are no negatives to tell answers from; make such pairs with: oreqa mine negatives")

@@ -79,8 +79,8 @@ def answer_from_passages(
 ) -> ScoredPredictions:
     """Return the best answers in each question's passages; with ``null``, none if the passage's log-odds are below it."""
     texts = [question.text for question in questions]
-    passages = [[passage for passage, _ in of_question] for of_question in evidence]
-    scores = [[score for _, score in of_question] for of_question in evidence]
+    passages = [[passage for passage, _ in question_evidence] for question_evidence in evidence]
+    scores = [[score for _, score in question_evidence] for question_evidence in evidence]
 
     def read(begin: int, end: int) -> list[dict[str, Any]]:
         part = slice(begin, end)
@@ -89,7 +89,7 @@ def answer_from_passages(
 
     decisive = [
         texts,
-        [[(passage_head(p.title, p.heading), p.text) for p in of_question] for of_question in passages],
+        [[(passage_head(p.title, p.heading), p.text) for p in question_passages] for question_passages in passages],
         scores,
         asdict(weights),
         reader.fingerprint,
@@ -101,8 +101,8 @@ def answer_from_passages(
     if null is not None:
         rows = [row if row["answers"] and row["passage_logit"] >= null else {**row, **_NOTHING} for row in rows]
     predictions = []
-    for row, of_question in zip(rows, evidence, strict=True):
-        retrieved = [(passage.document_key, passage.text, score) for passage, score in of_question]
+    for row, question_evidence in zip(rows, evidence, strict=True):
+        retrieved = [(passage.document_key, passage.text, score) for passage, score in question_evidence]
         predictions.append(Prediction([(text, score) for text, score in row["answers"]], row["before"], retrieved))
     results = score_predictions(questions, predictions)
     metrics: dict[str, Any] = {} if null is None else dict(retrieval_accuracy(questions, predictions))

@@ -122,8 +122,8 @@ def evaluate_openqa(
         scored = ask_questions(run, answerer, drawn, run_settings, progress)
     else:
         texts = [question.text for question in drawn]
-        of_question = [[(of_data[place], 0.0)] for place in places]
-        evidence = of_question if answerer is None else search_passages(answerer, texts, mode)
+        gold_evidence = [[(of_data[place], 0.0)] for place in places]
+        evidence = gold_evidence if answerer is None else search_passages(answerer, texts, mode)
         scored = answer_from_passages(run, *models, weights, drawn, evidence, null, run_settings["precision"], progress)
     write_json(run.out / "predictions.json", {q.id: text for q, text in zip(drawn, scored.first_answers, strict=True)})
     candidates = answerer.index.counts()["passages"] if answerer else len({of_data[place].text for place in places})

@@ -106,7 +106,7 @@ class Pipeline:
             ]
             hits = hits_to_read(texts, others, depth, self.passage_reranker)
             if self.reader is None:
-                return [_sentence_row(a.question, of_question) for a, of_question in zip(part, hits, strict=True)]
+                return [_sentence_row(a.question, question_hits) for a, question_hits in zip(part, hits, strict=True)]
             return reading_rows(self.reader, self.reranker, questions, hits, also)
 
         decisive: list[Any] = [

@@ -52,18 +52,18 @@ def reading_rows(
     ``also`` are weights that will be tried besides those of the grid.
     """
     texts = [question.text for question in questions]
-    passages = [[hit.passage for hit in of_question] for of_question in hits]
+    passages = [[hit.passage for hit in question_hits] for question_hits in hits]
     spans = read_spans(reader, texts, passages)
     rescored: list[dict[str, float]] = [{} for _ in questions]
     if reranker is not None:
-        scores = [[hit.score for hit in of_question] for of_question in hits]
+        scores = [[hit.score for hit in question_hits] for question_hits in hits]
         best = [[row[i] for i in dict.fromkeys(reconsidered(row, r, also))] for row, r in zip(spans, scores, strict=True)]
         for by_span, row, logits in zip(rescored, best, span_scores(reranker, texts, passages, best), strict=True):
             by_span.update((span_key(span), float(logit)) for span, logit in zip(row, logits, strict=True))
     kind = reranker.folder.kind if reranker else None
     return [
-        {**_judged(question, row, of_question), "rescored": by_span, "kind": kind}
-        for question, row, of_question, by_span in zip(questions, spans, hits, rescored, strict=True)
+        {**_judged(question, row, question_hits), "rescored": by_span, "kind": kind}
+        for question, row, question_hits, by_span in zip(questions, spans, hits, rescored, strict=True)
     ]
 
 

@@ -52,8 +52,8 @@ def fit_search(index: Index, split: Split, seed: int, progress: Progress) -> Fit
     pools: list[Pool] = []
     with show(progress, "scoring sentences", len(examples)) as advance:
         scores = index.raw_scores([example.question.text for example in examples])
-        for number, (example, of_question) in enumerate(zip(examples, scores, strict=True)):
-            pools.append(pool_of_question(number, of_question, NAMES, plain, example.golds, False))
+        for number, (example, question_scores) in enumerate(zip(examples, scores, strict=True)):
+            pools.append(pool_of_question(number, question_scores, NAMES, plain, example.golds, False))
             advance(1)
     used: Fusion = {unit: index.weights(unit) for unit in UNITS}
     fusion, measured = fitted_weights(pools[:size], plain), range(size, len(examples))
@@ -96,7 +96,7 @@ def ranks_by_unit(pools: Sequence[Pool], numbers: Sequence[int], weights: Fusion
 
 
 def _sums(pools: Sequence[Pool], numbers: Sequence[int], weights: Fusion) -> list[float]:
-    return [sum(of_question) for of_question in zip(*ranks_by_unit(pools, numbers, weights).values(), strict=True)]
+    return [sum(ranks) for ranks in zip(*ranks_by_unit(pools, numbers, weights).values(), strict=True)]
 
 
 def _array(weights: Mapping[str, float]) -> Doubles:

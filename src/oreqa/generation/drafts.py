@@ -85,9 +85,9 @@ def write_questions(out: Path, passages: Sequence[Passage], drafts: Sequence[Dra
         write_jsonl(out, (_pair(passages[draft.passage], draft) for draft in drafts))
         return
     paragraphs = []
-    for number, of_passage in groupby(drafts, key=lambda draft: draft.passage):
+    for number, passage_drafts in groupby(drafts, key=lambda draft: draft.passage):
         passage = passages[number]
-        questions = tuple(Question(_identifier(passage, d), d.question, (Gold(d.answer, d.start),)) for d in of_passage)
+        questions = tuple(Question(_identifier(passage, d), d.question, (Gold(d.answer, d.start),)) for d in passage_drafts)
         paragraphs.append(Paragraph(passage_head(passage.title, passage.heading), passage.text, questions))
     save_squad(out, paragraphs)
 

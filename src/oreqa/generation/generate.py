@@ -215,7 +215,7 @@ class _Asker:
             rows[draft.passage - first].append(draft.row())
         self.asked_passages += last - first
         self.asked_candidates += len(drafts)
-        return [{"questions": of_passage} for of_passage in rows]
+        return [{"questions": questions} for questions in rows]
 
     def _mark(self, first: int, last: int) -> list[Draft]:
         """Return drafts without questions."""
@@ -225,9 +225,9 @@ class _Asker:
             texts, SPARE * self.answers, extractor=self.extractor, entities=self.entities, rules=self.entities is None
         )
         drafts = []
-        for number, (passage, of_passage) in enumerate(zip(passages, candidates, strict=True), first):
+        for number, (passage, passage_candidates) in enumerate(zip(passages, candidates, strict=True), first):
             prose = prose_ranges(passage)
-            asked = [c for c in of_passage if any(start <= c.start and c.end <= end for start, end in prose)]
+            asked = [c for c in passage_candidates if any(start <= c.start and c.end <= end for start, end in prose)]
             for place, candidate in enumerate(asked[: self.answers]):
                 style = self.styles[(number + place) % len(self.styles)]
                 drafts.append(Draft(number, candidate.text, candidate.start, style))

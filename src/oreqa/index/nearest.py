@@ -53,7 +53,7 @@ class NearestPassages:
     def _near(self, question: Floats, count: int, allowed: Flags | None) -> tuple[Rows, Floats]:
         """Return the places of about ``count`` passages of large segments, selected by bits, and their inner products."""
         parts = [(differences(question, segment.bits), segment.words["passage"]) for segment in self._large]  # type: ignore[arg-type]
-        counts = np.concatenate([of_part[part.live] if len(part.dead) else of_part for of_part, part in parts])
+        counts = np.concatenate([part_counts[part.live] if len(part.dead) else part_counts for part_counts, part in parts])
         if allowed is not None:
             counts[~allowed[self._large_places]] = _NOT_ALLOWED
         rows = fewest(counts, count)

@@ -274,7 +274,9 @@ class Index(OfOneProcess):
         with snapshot.reading():
             every = snapshot.engine.every()
             passages = snapshot.passages({int(every.passage_ids[every.sentence_rows[row]]) for row in rows})
-        sentences = {number: sentence for _, of_passage in passages.values() for number, sentence in of_passage.items()}
+        sentences = {
+            number: sentence for _, passage_sentences in passages.values() for number, sentence in passage_sentences.items()
+        }
         return [sentences[int(every.sentence_ids[row])].text for row in rows]
 
     def _weights_of(self, snapshot: Snapshot, unit: Unit, mode: Mode) -> ScoreWeights:

@@ -34,5 +34,5 @@ class StackedCodes:
     def inner_products(self, questions: Floats) -> Floats:
         """Return the inner product of every question and every vector: ``[questions, vectors]``."""
         products = [(inner_products(questions, codes), part) for codes, part in self._parts]
-        counting = [of_part[:, part.live] if len(part.dead) else of_part for of_part, part in products]
+        counting = [part_products[:, part.live] if len(part.dead) else part_products for part_products, part in products]
         return np.concatenate([np.zeros((len(questions), 0), np.float32), *counting], axis=1)

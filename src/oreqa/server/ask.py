@@ -109,10 +109,10 @@ async def replies_to(
     replies = await _of_all(works, (k, where, body.threshold), questions, models, left)
     together = []
     for place, question in enumerate(questions):
-        of_question = {name: of_collection[place] for name, of_collection in replies.items()}
-        for reply in of_question.values():
+        question_replies = {name: of_collection[place] for name, of_collection in replies.items()}
+        for reply in question_replies.values():
             on_reply(question, reply)
-        together.append(merged(of_question, k))
+        together.append(merged(question_replies, k))
     if not any(reply.hits for each in together for reply in each.replies.values()):
         note = await run_in_threadpool(folders_note, asked, where)
         together = [replace(each, note=note) for each in together]

@@ -182,8 +182,8 @@ class MilvusEngine:
             place = slice(begin, min(begin + ASKED, questions))
             best: list[set[int]] = [set() for _ in range(begin, place.stop)]
             if vectors is not None and condition:
-                for ids, of_question in zip(self._search("vector", vectors[place], count, condition), best, strict=True):
-                    of_question.update(ids)
+                for ids, question_hits in zip(self._search("vector", vectors[place], count, condition), best, strict=True):
+                    question_hits.update(ids)
             if words is not None and condition:
                 weights = [self._question_weights(numbers) for numbers in words[place]]
                 asked = [number for number, row in enumerate(weights) if row]
@@ -209,7 +209,7 @@ class MilvusEngine:
             hits = self._client.search(
                 self.state.collection.name, asked, condition, count, ["id"], anns_field=field, search_params={}
             )
-        return [[int(hit["id"]) for hit in of_question] for of_question in hits]
+        return [[int(hit["id"]) for hit in question_hits] for question_hits in hits]
 
 
 def need_rows(client: Any, state: MilvusState) -> None:

@@ -60,13 +60,13 @@ class Questions:
         if self._words is not None:
             return self._words()
         stems = [words(text, self.snapshot.settings.language) for text in self.texts]
-        numbers = self.snapshot.word_numbers({stem for of_question in stems for stem in of_question})
+        numbers = self.snapshot.word_numbers({stem for question_stems in stems for stem in question_stems})
         parts = self._parts([stem for stem, number in numbers.items() if number is None])
         split = []
-        for of_question in stems:
-            held = [number for stem in of_question if (number := numbers[stem]) is not None]
-            of_parts = [number for stem in of_question for number in parts.get(stem, ())]
-            split.append((np.array([*held, *of_parts], np.int32), len(of_question) - len(held)))
+        for question_stems in stems:
+            held = [number for stem in question_stems if (number := numbers[stem]) is not None]
+            of_parts = [number for stem in question_stems for number in parts.get(stem, ())]
+            split.append((np.array([*held, *of_parts], np.int32), len(question_stems) - len(held)))
         return split
 
     def _parts(self, stems: Sequence[str]) -> dict[str, list[int]]:

@@ -116,9 +116,9 @@ class Reader(LoadedModel[ReaderFolder]):
         windows: list[Window] = []
         for number, (question, group) in enumerate(zip(questions, passages, strict=True)):
             for place, (title, text) in enumerate(group):
-                of_passage = self.inputs.windows(tokens[question], tokens[title], tokens[text])
-                windows += of_passage
-                owners += [(number, place)] * len(of_passage)
+                passage_windows = self.inputs.windows(tokens[question], tokens[title], tokens[text])
+                windows += passage_windows
+                owners += [(number, place)] * len(passage_windows)
         logits: list[list[WindowLogits]] = [[] for _ in questions]
         for window_number, (start, end, *heads) in self._run(windows):
             window, (number, place) = windows[window_number], owners[window_number]
@@ -135,11 +135,11 @@ class Reader(LoadedModel[ReaderFolder]):
             in_units = units[text][window.begin : until]
             logits[number].append(WindowLogits(place, window.begin, *ends, logit, *edges, in_units, blocks))
         readings = []
-        for group, of_question in zip(passages, logits, strict=True):
-            of_question.sort(key=lambda window: (window.passage_number, window.begin))
-            best = best_spans(of_question, k, self.folder.shared, self.folder.answer_tokens)
+        for group, question_logits in zip(passages, logits, strict=True):
+            question_logits.sort(key=lambda window: (window.passage_number, window.begin))
+            best = best_spans(question_logits, k, self.folder.shared, self.folder.answer_tokens)
             texts_read = [text for _, text in group]
-            odds = _token_odds(of_question, [tokens[text] for text in texts_read])
+            odds = _token_odds(question_logits, [tokens[text] for text in texts_read])
             readings.append(Reading(_in_characters(best, texts_read, tokens), odds))
         return readings
 
@@ -152,8 +152,8 @@ def _token_odds(windows: Sequence[WindowLogits], passages: Sequence[Tokens]) -> 
             return ()
         by_passage[window.passage_number].append((window.begin, window.blocks))
     return tuple(
-        TokenOdds(tokens.offsets, mean_log_odds(of_passage, len(tokens.ids)))
-        for tokens, of_passage in zip(passages, by_passage, strict=True)
+        TokenOdds(tokens.offsets, mean_log_odds(logits, len(tokens.ids)))
+        for tokens, logits in zip(passages, by_passage, strict=True)
     )
 
 

@@ -84,7 +84,7 @@ class OpenQALossOfBatch:
         retrieval, places = scores.topk(min(self.early_depth, scores.shape[1]), dim=-1)
         rows = [self.questions[number] for number in batch["numbers"].tolist()]
         matches = [torch.from_numpy(row.matches).to(places.device) for row in rows]
-        has_answer = torch.stack([torch.isin(of_row, match) for of_row, match in zip(places, matches, strict=True)])
+        has_answer = torch.stack([torch.isin(row_places, match) for row_places, match in zip(places, matches, strict=True)])
         groups, ranks = self._groups(rows, places[:, : self.passages].tolist())
         reading = {name: value.to(vectors.device) for name, value in collate_groups(groups).items()}
         start, end, selection = read_groups(model, reading)
@@ -111,14 +111,14 @@ class OpenQALossOfBatch:
     ) -> tuple[list[Group], list[list[int]]]:
         """Return the windows of the passages read for each question, with the answers' tokens, and their passages' ranks."""
         texts = self.collection.texts
-        read = {text for of_row in places for place in of_row for text in texts[place]}
+        read = {text for row_places in places for place in row_places for text in texts[place]}
         tokens = self.inputs.tokenize(sorted({*read, *(row.question.text for row in rows)}))
         groups, ranks = [], []
-        for row, of_row in zip(rows, places, strict=True):
+        for row, row_places in zip(rows, places, strict=True):
             windows: list[Window] = []
             spans: list[list[tuple[int, int]]] = []
             of_windows: list[int] = []
-            for rank, place in enumerate(of_row):
+            for rank, place in enumerate(row_places):
                 title, text = texts[place]
                 passage = tokens[text]
                 answers = [token_span(passage, first, last) for first, last in answer_ranges(text, row.question)]

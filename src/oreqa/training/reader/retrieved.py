@@ -85,10 +85,10 @@ class RetrievedPart:
         self._titles: Sequence[Tokens | None] = titles if part.titles else [None] * len(titles)
         self._asked = []
         tokens = tokens_of(inputs, [question.text for question in questions])
-        for question, of_question, texts in zip(questions, tokens, retrieved, strict=True):
+        for question, question_tokens, texts in zip(questions, tokens, retrieved, strict=True):
             ranges = {numbers[text]: answer_ranges(text[1], question) for text in texts}
             positives = [(place, spans) for place, spans in ranges.items() if spans]
-            self._asked.append(_Asked(of_question, positives, [place for place, spans in ranges.items() if not spans]))
+            self._asked.append(_Asked(question_tokens, positives, [place for place, spans in ranges.items() if not spans]))
         self.unanswered = sum(not asked.positives for asked in self._asked)
 
     def draw(self, questions: int | None, rng: random.Random, advance: Advance) -> list[RetrievedGroup]:
@@ -129,8 +129,8 @@ class RetrievedPart:
         """Return the windows with an answer, some of whose tokens may be cut off."""
         return [(window, spans) for window, spans in self._windows(number, positive) if spans]
 
-    def _windows(self, number: int, of_passage: AnswerSpans) -> list[WindowSpans]:
-        place, spans = of_passage
+    def _windows(self, number: int, answer_spans: AnswerSpans) -> list[WindowSpans]:
+        place, spans = answer_spans
         return windows_with_answers(self._inputs, self._asked[number].tokens, self._titles[place], self._texts[place], spans)
 
 

@@ -77,10 +77,14 @@ class CrossSide(nn.Module):  # type: ignore[misc]
         """
         states, pool = self._tokens(questions, torch.arange(len(rows), device=rows.device), torch.zeros_like(rows))
         answer_states, answer_pool = self._tokens(passages, rows, outputs)
-        of_question = self.attention(states, pool > 0, answer_states)
-        of_answer = self.attention(answer_states, answer_pool > 0, states)
+        question_attention = self.attention(states, pool > 0, answer_states)
+        answer_attention = self.attention(answer_states, answer_pool > 0, states)
         vectors = torch.cat(
-            [self.tower.pooled(of_question, answer_pool[:, None]), self.tower.pooled(of_answer, pool[:, None])], 1
+            [
+                self.tower.pooled(question_attention, answer_pool[:, None]),
+                self.tower.pooled(answer_attention, pool[:, None]),
+            ],
+            1,
         ).float()
         return nn.functional.normalize(vectors, dim=-1) if self.normalise else vectors
 

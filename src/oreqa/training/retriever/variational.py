@@ -96,13 +96,13 @@ class VariationalDecoders(nn.Module):  # type: ignore[misc]
         """
         means = self.spread * questions.float(), self.spread * answers.float()
         log_variances = self.question_log_variance(questions), self.answer_log_variance(answers)
-        of_question, of_answer = (self._sample(*both) for both in zip(means, log_variances, strict=True))
+        question_sample, answer_sample = (self._sample(*both) for both in zip(means, log_variances, strict=True))
         if self.kind == "cross":
-            of_question, of_answer = of_answer, of_question
+            question_sample, answer_sample = answer_sample, question_sample
         frozen = word_embeddings.detach()
         return VariationalTerms(
-            question_nll=self._nll(self.question_decoder, of_question, question_ids, question_mask, frozen),
-            answer_nll=self._nll(self.answer_decoder, of_answer, answer_ids, answer_mask, frozen),
+            question_nll=self._nll(self.question_decoder, question_sample, question_ids, question_mask, frozen),
+            answer_nll=self._nll(self.answer_decoder, answer_sample, answer_ids, answer_mask, frozen),
             question_kl=gaussian_kl(means[0], log_variances[0]),
             answer_kl=gaussian_kl(means[1], log_variances[1]),
         )

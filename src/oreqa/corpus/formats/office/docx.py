@@ -152,15 +152,15 @@ class _WordReader:
                     self._add_blocks(cell)
             return
         notes: list[list[Any]] = [[] for _ in rows]
-        texts = [[self._flat_text(cell, of_row) for cell in row] for row, of_row in zip(rows, notes, strict=True)]
+        texts = [[self._flat_text(cell, row_notes) for cell in row] for row, row_notes in zip(rows, notes, strict=True)]
         named = _has_header(table) or looks_like_header(texts)
         added = TableRows(self._builder.add_row)
-        for number, (cells, of_row) in enumerate(zip(texts, notes, strict=True)):
+        for number, (cells, row_notes) in enumerate(zip(texts, notes, strict=True)):
             self._seen.update(text.casefold() for text in cells)
             added.add(cells, is_header=named and number == 0)
-            if of_row:
+            if row_notes:
                 added.end()
-                self._add_notes(of_row)
+                self._add_notes(row_notes)
         added.end()
 
     def _flat_text(self, parent: Any, notes: list[Any] | None = None) -> str:

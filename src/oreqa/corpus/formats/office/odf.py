@@ -160,17 +160,19 @@ class _OdfReader:
                     self._add_blocks(cell, place)
             return
         notes: list[list[Any]] = [[] for _ in rows]
-        texts = [[self._inline.flat_text(cell, of_row) for cell in row] for row, of_row in zip(rows, notes, strict=True)]
+        texts = [
+            [self._inline.flat_text(cell, row_notes) for cell in row] for row, row_notes in zip(rows, notes, strict=True)
+        ]
         named = any(local(part) == "table-header-rows" for part in table) or looks_like_header(texts)
         added = TableRows(self._builder.add_row)
         if any(local(cell) == "covered-table-cell" for row in _rows(table) for cell in row):
             added.has_spans()
-        for number, (cells, of_row) in enumerate(zip(texts, notes, strict=True)):
+        for number, (cells, row_notes) in enumerate(zip(texts, notes, strict=True)):
             self._seen.update(text.casefold() for text in cells)
             added.add(cells, place, is_header=named and number == 0)
-            if of_row:
+            if row_notes:
                 added.end()
-            for note in of_row:
+            for note in row_notes:
                 self._builder.add_block(self._inline.flat_text(note), place, joined=True)
         added.end()
 
