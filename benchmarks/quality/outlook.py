@@ -57,7 +57,7 @@ def measure(documents: list[Document], work: Path, encoder: str) -> dict[str, An
     if newest_generation(base) is None:
         index_documents(base, documents, model=encoder)
     paths.folder.mkdir(parents=True, exist_ok=True)
-    compare = partial(Gain.of_questions, seed=SEED, significance=paired_difference)
+    compare = partial(Gain.from_questions, seed=SEED, significance=paired_difference)
     with Index.open(base) as index:
         outlook = foresee(paths, index, {"generator": DEFAULT_GENERATOR, "seed": SEED}, compare, "cpu", no_progress)
         return {"encoder": encoder, **index.counts(), "outlook": asdict(outlook)}

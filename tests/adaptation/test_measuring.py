@@ -87,7 +87,7 @@ def test_what_a_classifier_gains_is_told_from_what_it_was_before(kb: Path, tmp_p
             measuring.reciprocal_ranks(task, index, "", no_progress, classifier)
             for classifier in (None, *map(CrossEncoder, folders))
         )
-        compare = partial(Gain.of_questions, seed=0, significance=paired_difference)
+        compare = partial(Gain.from_questions, seed=0, significance=paired_difference)
         gains = measuring.classifier_gains(task, index, (folders[0], folders[1]), plain, compare, "cpu", no_progress)
     assert len({sum(plain), sum(first), sum(second)}) == 3
     for rival, before in (("no re-ranking", plain), ("the classifier before", first)):

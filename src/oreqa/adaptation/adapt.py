@@ -131,7 +131,7 @@ def adapt_index(
     if classifier is not None:
         read_cross_encoder_folder(find_model(classifier), CLASSIFIER)  # a wrong one must not surface after hours
     require_generation(folder)
-    compare = partial(Gain.of_questions, seed=seed, significance=significance)
+    compare = partial(Gain.from_questions, seed=seed, significance=significance)
     with write_lock(folder / FOLDER, "adapting this index"):
         marked = _need_marks(folder) if marks else []
         state = run_state(settings, classifier, asked, marked)

@@ -40,7 +40,7 @@ def foresee(
     which takes a quarter of the time.
     """
     if work.outlook.is_file():
-        return Outlook.of_row(read_json(work.outlook))
+        return Outlook.from_row(read_json(work.outlook))
     if not work.first_questions.is_file():
         first = {**arguments, "draw": FIRST_PASSAGES, "answers": FIRST_ANSWERS, "round_trip": 0, "decoding": "greedy"}
         generate_questions(work.first_questions, index=index.folder, device=device, progress=progress, **first)

@@ -26,13 +26,13 @@ class Gain:
     difference: Difference
 
     @classmethod
-    def of_questions(cls, before: Sequence[float], after: Sequence[float], seed: int, significance: Significance) -> Gain:
+    def from_questions(cls, before: Sequence[float], after: Sequence[float], seed: int, significance: Significance) -> Gain:
         """Create it from each question's value, 0 to 1."""
         first, second = (100 * sum(values) / len(values) for values in (before, after))
         return cls(first, second, significance(before, after, seed))
 
     @classmethod
-    def of_row(cls, row: Mapping[str, Any]) -> Gain:
+    def from_row(cls, row: Mapping[str, Any]) -> Gain:
         """Create it from the result of ``asdict``."""
         return cls(row["before"], row["after"], Difference(**row["difference"]))
 
@@ -65,9 +65,9 @@ class Outlook:
     default: Gain | None
 
     @classmethod
-    def of_row(cls, row: Mapping[str, Any]) -> Outlook:
+    def from_row(cls, row: Mapping[str, Any]) -> Outlook:
         """Create it from the result of ``asdict``."""
-        return cls(row["questions"], row["default"] and Gain.of_row(row["default"]))
+        return cls(row["questions"], row["default"] and Gain.from_row(row["default"]))
 
     @property
     def expects_gain(self) -> bool:
@@ -116,11 +116,11 @@ class AdaptationReport:
         """Load it from its JSON."""
         content: dict[str, Any] = read_json(file)
         user, classifier = (_gains(content[name]) for name in ("user", "classifier"))
-        held_out, marks = (content.get(name) and Gain.of_row(content[name]) for name in ("held_out", "marks"))
-        outlook = content.get("outlook") and Outlook.of_row(content["outlook"])
+        held_out, marks = (content.get(name) and Gain.from_row(content[name]) for name in ("held_out", "marks"))
+        outlook = content.get("outlook") and Outlook.from_row(content["outlook"])
         gains = {"held_out": held_out, "user": user, "classifier": classifier, "marks": marks}
         return cls(**{**content, **gains, "outlook": outlook})
 
 
 def _gains(rows: Mapping[str, Any]) -> dict[str, Gain]:
-    return {name: Gain.of_row(row) for name, row in rows.items()}
+    return {name: Gain.from_row(row) for name, row in rows.items()}

@@ -132,7 +132,7 @@ def _documents(path: Path, fields: Fields, contents: Contents) -> Iterator[Docum
     inner = _unpacked(path)
     suffix = inner.suffix.lower()
     if path.suffix.lower() in worker.NAMED_ALONE:
-        yield from _of_bytes(str(path), path, _read(path, limits.PARSED_FILE_BYTES, gzipped=False), fields, contents)
+        yield from _from_bytes(str(path), path, _read(path, limits.PARSED_FILE_BYTES, gzipped=False), fields, contents)
     elif path.suffix.lower() in _CONTAINERS:
         with open_file(path) as file:
             yield from _members(str(path), _contained(suffix, file, contents), fields, contents)
@@ -148,14 +148,14 @@ def _documents(path: Path, fields: Fields, contents: Contents) -> Iterator[Docum
             yield from tables.read_rows(file, path, fields.text, fields.title, fields.id, contents.warnings.append)
     else:
         data = _read(path, _most_bytes(suffix), gzipped=inner is not path)
-        yield from _of_bytes(str(path), inner, data, fields, contents)
+        yield from _from_bytes(str(path), inner, data, fields, contents)
 
 
 def _most_bytes(suffix: str) -> int:
     return limits.TEXT_FILE_BYTES if suffix in _TEXTS else limits.PARSED_FILE_BYTES
 
 
-def _of_bytes(key: str, name: Path, data: bytes, fields: Fields, contents: Contents, depth: int = 0) -> Iterator[Document]:
+def _from_bytes(key: str, name: Path, data: bytes, fields: Fields, contents: Contents, depth: int = 0) -> Iterator[Document]:
     """Yield the document of a file that is no table and no container, and the documents attached to it."""
     if name.suffix.lower() in _TEXTS:
         yield replace(_plain_or_marked_up(name, data), key=key)
@@ -202,7 +202,7 @@ def _members(key: str, members: Iterable[Member], fields: Fields, contents: Cont
                 raise DocumentError("it lies too deep in other files")
             empty, before = True, len(contents.unread)
             path = Path(member.name + member.suffix)
-            for document in _of_member(f"{key}#{name}", path, member.data, fields, contents, depth + 1):
+            for document in _from_member(f"{key}#{name}", path, member.data, fields, contents, depth + 1):
                 if has_text(document.text):
                     empty = False
                     yield document
@@ -215,7 +215,7 @@ def _members(key: str, members: Iterable[Member], fields: Fields, contents: Cont
             contents.unread.append(f"{name} ({reason})")
 
 
-def _of_member(key: str, name: Path, data: bytes, fields: Fields, contents: Contents, depth: int) -> Iterator[Document]:
+def _from_member(key: str, name: Path, data: bytes, fields: Fields, contents: Contents, depth: int) -> Iterator[Document]:
     inner = _unpacked(name)
     suffix = inner.suffix.lower()
     if inner is not name:
@@ -233,7 +233,7 @@ def _of_member(key: str, name: Path, data: bytes, fields: Fields, contents: Cont
         worker.may_be_recognized(inner) and worker.is_recognized(inner, data[: limits.HEAD_BYTES])
     ):
         _check_size(len(data), _most_bytes(suffix), inner, "is larger")
-        yield from _of_bytes(key, inner, data, fields, contents, depth)
+        yield from _from_bytes(key, inner, data, fields, contents, depth)
     else:
         raise DocumentError("its file type is not supported")
 

@@ -222,13 +222,13 @@ class Bm25:
     def _held(self, place: int, number: int) -> tuple[Ints, Ints]:
         """Return the rows of a part's texts, deleted ones included, with a word or a compound of it, and how often."""
         if number not in self._compounds:
-            return self._of_word(place, number)
-        each = [self._of_word(place, form) for form in (number, *self._compounds[number])]
+            return self._word_postings(place, number)
+        each = [self._word_postings(place, form) for form in (number, *self._compounds[number])]
         rows, inverse = np.unique(np.concatenate([rows for rows, _ in each]), return_inverse=True)
         counts = np.bincount(inverse, np.concatenate([counts for _, counts in each]), len(rows))
         return rows, counts.astype(np.int32)
 
-    def _of_word(self, place: int, number: int) -> tuple[Ints, Ints]:
+    def _word_postings(self, place: int, number: int) -> tuple[Ints, Ints]:
         """Return the rows of a part's texts with a word, and how often; cached, because a question asks several times."""
         if (held := self._looked_up.get((place, number))) is None:
             if len(self._looked_up) >= _LOOKED_UP:

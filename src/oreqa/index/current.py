@@ -75,7 +75,7 @@ class CurrentState:
         """Return documents by their ids."""
         return [row for number in sorted(ids) for row in self._rows("id = ?", number)]
 
-    def of_source(self, source: str) -> list[DocumentRow]:
+    def by_source(self, source: str) -> list[DocumentRow]:
         """Return the documents read from a source."""
         return list(self._rows("source = ?", source))
 
@@ -99,7 +99,7 @@ class CurrentState:
             return True
         if (before := self.revision(name)) == revision:
             return False
-        return row is not None or before is not None or bool(self.of_source(name))
+        return row is not None or before is not None or bool(self.by_source(name))
 
     def _rows(self, condition: str, value: object) -> Iterator[DocumentRow]:
         query = f"SELECT id, key, source, hash, gone FROM documents WHERE {condition} ORDER BY id"

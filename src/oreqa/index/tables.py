@@ -67,13 +67,13 @@ def tables_around(snapshot: Snapshot, passage_ids: Iterable[int], where: Conditi
         seen.add(place)
         passages = snapshot.passages_of(source if place == source != key else document, where, MAX_PASSAGES)
         if place == source != key:
-            tables += _of_rows(source, passages)
+            tables += _row_tables(source, passages)
         else:
             tables += _in_text(passages)
     return tables
 
 
-def _of_rows(source: str, passages: Sequence[Passage]) -> list[WholeTable]:
+def _row_tables(source: str, passages: Sequence[Passage]) -> list[WholeTable]:
     """Return the table of a file of rows; none if a row exceeds a passage or does not consist of columns."""
     rows = [_row(passage, 0, len(passage.text)) for passage in passages]
     if len({passage.document_key for passage in passages}) < len(passages) or not any(row.cells for row in rows):

@@ -114,7 +114,7 @@ class IndexWriter:
         """Return whether a source was last read with this revision; if so, mark its documents as seen."""
         if self.current.revision(source) != revision:
             return False
-        keys = {row.key for row in self.current.of_source(source) if not row.gone}
+        keys = {row.key for row in self.current.by_source(source) if not row.gone}
         self._sources[source] = SourceChanges(keys)
         self._seen |= keys
         return True
@@ -210,7 +210,7 @@ class IndexWriter:
         With ``prune``, they are removed with the records of their sources, so that one that comes back is read again.
         """
         sources = {source for source in self.current.all_sources() if source not in self._kept and within(source)}
-        unseen = [row for source in sorted(sources) for row in self.current.of_source(source) if row.key not in self._seen]
+        unseen = [row for source in sorted(sources) for row in self.current.by_source(source) if row.key not in self._seen]
         unread = [source for source in sources if source not in self._sources and self.current.revision(source)]
         if prune:
             self.remove([row.number for row in unseen], unread)

@@ -106,7 +106,7 @@ async def replies_to(
     for each in asked:
         each.check(k, body.threshold)
     works = {each.name: partial(each.ask, k=k, where=where, threshold=body.threshold) for each in asked}
-    replies = await _of_all(works, (k, where, body.threshold), questions, models, left)
+    replies = await _ask_collections(works, (k, where, body.threshold), questions, models, left)
     together = []
     for place, question in enumerate(questions):
         question_replies = {name: of_collection[place] for name, of_collection in replies.items()}
@@ -141,7 +141,7 @@ async def hits_for(
     """Return the hits of a search with their collections and states, ordered by score, and the state of each collection."""
     asked, where = chosen(collections, body.collection), conditions(body.where)
     works = {each.name: partial(each.search, k=body.k, where=where, mode=body.mode, unit=body.unit) for each in asked}
-    rankings = await _of_all(works, (body.k, where, body.mode, body.unit), [body.question], models, left)
+    rankings = await _ask_collections(works, (body.k, where, body.mode, body.unit), [body.question], models, left)
     hits = [(hit, name, state) for name, [(state, ranking)] in rankings.items() for hit in ranking]
     if len(rankings) > 1:
         hits.sort(key=lambda row: -row[0].score)
@@ -149,7 +149,7 @@ async def hits_for(
     return hits[: body.k], {name: state for name, [(state, _)] in rankings.items()}
 
 
-async def _of_all(
+async def _ask_collections(
     works: Mapping[str, Callable[[Sequence[str]], Sequence[Any]]],
     alike: Hashable,
     questions: Sequence[str],

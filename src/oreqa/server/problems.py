@@ -95,7 +95,7 @@ def add_handlers(app: FastAPI) -> None:
         return problem(error.status, error.detail, error.headers)
 
     @app.exception_handler(OreqaError)
-    async def of_oreqa(_: Request, error: OreqaError) -> Response:
+    async def answer_oreqa_error(_: Request, error: OreqaError) -> Response:
         if isinstance(error, InputError) and not isinstance(error, IndexStateError | ModelError):
             return problem(400, str(error))
         logging.getLogger(__name__).error("%s", error)  # it names a file, which clients need not know
@@ -112,7 +112,7 @@ def add_handlers(app: FastAPI) -> None:
         return problem(status, first, faults=faults)
 
     @app.exception_handler(HTTPException)
-    async def of_http(request: Request, error: HTTPException) -> Response:
+    async def answer_http_error(request: Request, error: HTTPException) -> Response:
         detail = _MEANINGS.get(error.status_code, str(error.detail)).format(method=request.method)
         return problem(error.status_code, detail, error.headers)
 

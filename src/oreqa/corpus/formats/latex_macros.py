@@ -216,7 +216,7 @@ class _Expansion:
         if name in self._macros and definition.group().lower().startswith("\\provide"):
             return "", end
         if groups["document"]:
-            self._set(name, _of_form(source, second))
+            self._set(name, _document_macro(source, second))
             return "", end
         if groups["operator"]:
             source = f"\\mathrm{{{source}}}"
@@ -253,7 +253,7 @@ def _simple(count: int, default: str | None, body: str) -> _Macro | None:
     return None if _COMPLEX.search(body) else _Macro(count, default, _LENGTHS.sub("", _COMMENT.sub(r"\1", body)))
 
 
-def _of_form(form: str, body: str) -> _Macro | None:
+def _document_macro(form: str, body: str) -> _Macro | None:
     """Return the macro whose arguments are described as in ``O{default} m m``."""
     arguments = _FORM.fullmatch(form)
     if arguments is None:

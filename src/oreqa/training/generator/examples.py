@@ -74,9 +74,9 @@ def _load(
     """Return the distinct questions of a file's ``paragraphs``, or of a pair file, each with its first answer."""
     rows: dict[tuple[str, str], MarkedAnswer] = {}
     if paragraphs is not None:
-        marked_answers = _of_paragraphs(paragraphs, part.titles, inputs)
+        marked_answers = _paragraph_examples(paragraphs, part.titles, inputs)
     else:
-        marked_answers = _of_pairs(part.file, part.titles, inputs, held_out)
+        marked_answers = _pair_examples(part.file, part.titles, inputs, held_out)
     for question, marked in marked_answers:
         rows.setdefault((question, marked.text), marked)
     asked, examples = list(rows.items()), []
@@ -90,7 +90,7 @@ def _load(
     return examples
 
 
-def _of_pairs(file: Path, titles: bool, inputs: Inputs, held_out: Set[str]) -> Iterator[tuple[str, MarkedAnswer]]:
+def _pair_examples(file: Path, titles: bool, inputs: Inputs, held_out: Set[str]) -> Iterator[tuple[str, MarkedAnswer]]:
     """Yield the questions of a pair file, each with its answer in its context, without those about ``held_out`` paragraphs.
 
     Silver pairs are skipped: a model wrote the question or chose its answer.
@@ -104,7 +104,7 @@ def _of_pairs(file: Path, titles: bool, inputs: Inputs, held_out: Set[str]) -> I
         yield pair.question, mark_answer(title, candidate.context, candidate.start, candidate.end, sentences)
 
 
-def _of_paragraphs(paragraphs: Iterable[Paragraph], titles: bool, inputs: Inputs) -> Iterator[tuple[str, MarkedAnswer]]:
+def _paragraph_examples(paragraphs: Iterable[Paragraph], titles: bool, inputs: Inputs) -> Iterator[tuple[str, MarkedAnswer]]:
     """Yield the questions about paragraphs, each with its first answer in its context."""
     for paragraph in paragraphs:
         sentences = [] if inputs.reads_passages else split_sentences(paragraph.text)

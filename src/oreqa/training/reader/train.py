@@ -132,7 +132,7 @@ def _read_data(
 ) -> tuple[list[DevQuestion], list[DataFile | RetrievedPart]]:
     """Return the questions of dev, if any, and the training files, asked of the index if there is one."""
     if recipe.index is None:
-        asked = [] if recipe.dev_file is None else _of_own_paragraphs(recipe.dev_file)
+        asked = [] if recipe.dev_file is None else _own_paragraph_questions(recipe.dev_file)
         return asked, data_files(recipe.parts, inputs, drawing)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     with Index.open(recipe.index, device) as index, show(progress, "searching") as advance:
@@ -167,7 +167,7 @@ class DevQuestion:
     passages: Sequence[Text]
 
 
-def _of_own_paragraphs(file: Path) -> list[DevQuestion]:
+def _own_paragraph_questions(file: Path) -> list[DevQuestion]:
     """Return the answered questions of a file's held-out articles, each with its paragraph."""
     asked = [
         DevQuestion(

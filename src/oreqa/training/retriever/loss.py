@@ -76,7 +76,7 @@ class RetrievalLoss:
         Each call encodes ``size`` at a time.
         """
         questions, passages = _side(batch, "question"), _side(batch, "passage")
-        parts = _of_similar_length(passages) if size is None else _chunks(passages, size)
+        parts = _similar_length_batches(passages) if size is None else _chunks(passages, size)
         calls = {
             "questions": [{**part, "questions": True} for part in _chunks(questions, size or len(questions["input_ids"]))],
             "passages": list(parts),
@@ -200,17 +200,17 @@ def _kernels(alignment: Alignment, scale: float) -> tuple[RoleKernels, RoleKerne
     cross_width = alignment.width if alignment.cross_width is None else alignment.cross_width
     both = (alignment.width, dual_scale), (cross_width, cross_scale)
     dual, cross = (
-        RoleKernels(*(Kernel(alignment.kernel, *values) for values in zip(_widths(width), _of_roles(scale), strict=True)))
+        RoleKernels(*(Kernel(alignment.kernel, *values) for values in zip(_widths(width), _role_values(scale), strict=True)))
         for width, scale in both
     )
     return dual, cross
 
 
 def _widths(width: OfRoles | Literal["median"]) -> tuple[float | None, ...]:
-    return (None,) * 4 if width == "median" else _of_roles(width)
+    return (None,) * 4 if width == "median" else _role_values(width)
 
 
-def _of_roles(value: OfRoles) -> tuple[float, ...]:
+def _role_values(value: OfRoles) -> tuple[float, ...]:
     """Return a value for each pair of roles."""
     return value if isinstance(value, tuple) else (value,) * 4
 
@@ -260,7 +260,7 @@ def _replayed(model: Any, inputs: dict[str, Any], replay: RandContext) -> Tensor
     return vectors
 
 
-def _of_similar_length(inputs: TensorBatch) -> list[TensorBatch]:
+def _similar_length_batches(inputs: TensorBatch) -> list[TensorBatch]:
     """Split inputs sorted by length into parts, to reduce padding."""
     lengths = inputs["attention_mask"].sum(1).tolist()
     cuts = [len(lengths)]

@@ -104,12 +104,12 @@ class RetrieverRounds:
         if self.order == "distinct":
             return [batch for part in examples for batch in distinct_batches(part, self.batch, rng)]
         makes = [
-            partial(self._of_clusters, part, self.parts * number + place, random.Random(rng.random()) if place else rng)
+            partial(self._cluster_batches, part, self.parts * number + place, random.Random(rng.random()) if place else rng)
             for place, part in enumerate(examples)
         ]
         return _BatchesInParts(makes, [batches_in_a_round(part, self.batch) for part in examples])
 
-    def _of_clusters(self, examples: Sequence[RetrieverExample], part: int, rng: random.Random) -> Batches:
+    def _cluster_batches(self, examples: Sequence[RetrieverExample], part: int, rng: random.Random) -> Batches:
         return cluster_batches(examples, self.clusters(part), self.batch, rng)
 
     def _split(self, examples: list[RetrieverExample], rng: random.Random) -> Batches:

@@ -124,17 +124,17 @@ class Strikes:
         if single is None:
             # A strike set by both styles cancels out: it toggles (ECMA-376, part 1, section 17.7.3); a double strike does
             # not.
-            single = self._of_style("strike", *styles[0]) != self._of_style("strike", *styles[1])
+            single = self._style_says("strike", *styles[0]) != self._style_says("strike", *styles[1])
         if double is None:
-            double = any(self._of_style("dstrike", *style) for style in styles)
+            double = any(self._style_says("dstrike", *style) for style in styles)
         return single or double
 
-    def _of_style(self, name: str, kind: str, key: str) -> bool:
+    def _style_says(self, name: str, kind: str, key: str) -> bool:
         if (name, kind, key) not in self._switches:
-            self._switches[name, kind, key] = self._of_chain(name, kind, key)
+            self._switches[name, kind, key] = self._chain_says(name, kind, key)
         return self._switches[name, kind, key]
 
-    def _of_chain(self, name: str, kind: str, key: str) -> bool:
+    def _chain_says(self, name: str, kind: str, key: str) -> bool:
         """Return the value set by the nearest style, from a style to those that it is based on."""
         for _ in range(_LONGEST_CHAIN):
             style = self._styles.get((kind, key))
