@@ -49,7 +49,7 @@ _SILVER = ("dense, gold", "dense, + silver, w = p^2")
 _AUGMENTED = "squad-reqa-96-wide-3-seeds"
 _SPANS = "reconsider/ablations.json"
 _LEARNED = "175; 300"
-_LARGE = "reconsider/large.json"
+_LARGE, _ALONE = "reconsider/large.json", "M = 6, marked: alone, K = 5"
 _SCORES = ("reader + retrieval + aggregation", "M = 6, marked: combined, K = 5")
 _PRETRAINING = ("proqa/pretraining-squad.json", "rows")
 _CURVE = ("proqa/pretraining-squad-96-wide-4.json",)
@@ -197,6 +197,15 @@ ROWS: dict[str, list[Row]] = {
             "1,766; 1,000",
             (_LARGE, "seeds"),
             "cannot be said: p 0.62, 0.15",
+        ),
+        Row(
+            "§4",
+            "small set: from the reader→from SQuAD's re-ranker, NQ",
+            "",
+            tuple((f"reconsider/{name}.json", "nq", _ALONE, "em") for name in ("small", "small-from-large")),
+            "144; 300",
+            ("reconsider/small.json", "seeds"),
+            "holds: p<0.001",
         ),
         Row("2", "TriviaQA, WebQ, TREC; large", "", verdict="not run: Wikipedia, GPU"),
         Row(
