@@ -29,6 +29,8 @@ def test_how_many_things_a_question_asks_for(question: str, number: int | None) 
 @pytest.mark.parametrize(
     "question",
     [
+        "Which command options are there?",
+        "Which key bindings can be changed?",
         "Which ports does it use?",
         "who were the founders of the company",
         "What are its parts?",
@@ -63,6 +65,8 @@ def test_a_plural_or_a_number_asks_for_several(question: str) -> None:
         "Name the capital of the Netherlands",
         "Name the man who wrote the books",
         "Which version of gnutls does it need?",
+        "Which option removes deleted files from an index?",
+        "Which environment variable sets the heap size?",
         "What percentage of people is poor?",
     ],
 )

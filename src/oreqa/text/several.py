@@ -29,8 +29,12 @@ _NO_OBJECT = r"(?! (?:the|a|an|is|has|it|its|his|her|their|my|your|up|out)\b)"
 SINGLE_OF = r"(?!\s(?:[\w-]+\s)?(?!(?:kind|type|sort|class|set|list)\b)[\w-]+(?<!s)\sof\b)"
 """No noun that stands for one thing follows, as the version in "which version of gnutls"."""
 
+_TOOLS = "option|command|flag|switch|parameter|setting|key|function|program|tool|utility|script|directive|method|variable"
+_SINGLE_TOOL = rf"(?!\s(?:[\w-]+\s)?(?:{_TOOLS})\s\w+s\b(?!.*\b(?:are|were|do|did|can|could|have|had|should|would|exist)\b))"
+"""No "which option removes": the word on s after a tool is a verb if no further verb follows."""
+
 _SEVERAL = re.compile(
-    rf"\b(?:which|what){SINGLE_OF}(?: (?!{_VERB})[\w'-]+){{0,2}} (?!{_VERB}){_PLURAL}{_NO_OBJECT}"
+    rf"\b(?:which|what){SINGLE_OF}{_SINGLE_TOOL}(?: (?!{_VERB})[\w'-]+){{0,2}} (?!{_VERB}){_PLURAL}{_NO_OBJECT}"
     r"|\b(?:who|what|which) (?:all|are|were)\b|\b(?:which|what) of the .{1,40} (?:are|were|have|do|did)\b"
     rf"|\bnames of (?:the |all )?(?:[\w'-]+ ){{0,2}}?{_PLURAL}"
     rf"|^\W*(?:please )?(?:name|list)\b(?: (?!(?:of|in|for|that|which|who|where)\b)[\w'-]+){{0,3}}? {_PLURAL}"
