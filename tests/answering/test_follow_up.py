@@ -37,6 +37,13 @@ def test_the_subject_of_a_question(question: str, about: str) -> None:
         (WARRANTY, "And its price?", "What is the price of the warranty of the TX-5?"),
         (WARRANTY, "What is the default?", "What is the default of the warranty of the TX-5?"),
         ("Which key opens the log view?", "And the blame view?", "Which key opens the blame view?"),
+        ("What is the RIP update timer?", "And the timeout timer?", "What is the RIP timeout timer?"),
+        ("What is the timer?", "And the timeout timer?", "What is the timeout timer?"),
+        (
+            "What is the default of the babel hello-interval?",
+            "And the update-interval?",
+            "What is the default of the babel update-interval?",
+        ),
         ("Which key opens the log view?", "Which one closes it?", "Which key closes the log view?"),
         ("What does the tree view list?", "How do I get to the root there?", "How do I get to the root in the tree view?"),
         (

@@ -40,6 +40,13 @@ def test_a_list_with_unusable_ids_or_answers_is_refused(tmp_path: Path, rows: li
         load_question_list(tmp_path / "q.jsonl")
 
 
+def test_the_answer_to_a_generated_question_is_its_span(tmp_path: Path) -> None:
+    file = tmp_path / "pairs.jsonl"
+    row = {"question": "Which port?", "answer": "It uses port 520.", "context": "It uses port 520.", "span": "520"}
+    file.write_text(json.dumps(row) + "\n")
+    assert [question.answers for question in load_question_list(file)] == [("520",)]
+
+
 def test_a_question_without_an_id_has_the_number_of_its_line(tmp_path: Path) -> None:
     rows = [{"question": "a", "answers": ["x", 1912]}, {"question": "b", "pattern": "y", "id": 7}]
     (tmp_path / "q.jsonl").write_text("\n" + "".join(json.dumps(row) + "\n" for row in rows))

@@ -174,8 +174,11 @@ def _in_place(before: str, other: str) -> str | None:
     ends = [n for n, word in enumerate(old) if word.low == new[-1].low and len(new) > 1]
     if ends:
         last = ends[-1]
+        if new[0].low in _DETERMINERS and len(new) > 2:
+            new = new[1:]  # the previous question keeps its own
         first = max(0, last - len(new) + 1)
-        return f"{before[: old[first].start]}{phrase}{before[old[last].end :]}"
+        first += old[first].low in _DETERMINERS
+        return f"{before[: old[first].start]}{other[new[0].start : new[-1].end]}{before[old[last].end :]}"
     superlatives = [word for word in old if word.low.endswith("est")]
     if superlatives and new[-1].low.endswith("est") and len(new) <= 2:
         return f"{before[: superlatives[-1].start]}{new[-1].text}{before[superlatives[-1].end :]}"
@@ -183,7 +186,9 @@ def _in_place(before: str, other: str) -> str | None:
     is_named = any(_Word(word.text, 1, 0).is_name for word in new)
     if names and is_named and len(new) <= 2:
         replaced = names[-1]
-        if new[0].low in _DETERMINERS and before[: replaced.start].rstrip().casefold().endswith((" the", " a", " an")):
+        previous = [word for word in old if word.start < replaced.start][-1:]
+        in_phrase = any(word.low in _DETERMINERS or word.low not in STOP_WORDS for word in previous)
+        if new[0].low in _DETERMINERS and in_phrase:
             phrase = other[new[1].start : new[-1].end] if len(new) > 1 else phrase
         return f"{before[: replaced.start]}{phrase}{before[replaced.end :]}"
     return None

@@ -264,7 +264,8 @@ def _elsewhere(error: Exception, context: Any) -> str:
     if asked and " " in option:
         return f"; write -- before a question that begins with -: {context.command_path} [OPTIONS] -- {shlex.quote(option)}"
     question = f"; to ask about it: {context.command_path} 'What does {option} do?'" if asked else ""
-    return (f"; {' and '.join(names)} has it" if names else "") + question
+    has = "has it" if len(names) == 1 else "have it"
+    return (f"; {' and '.join(names)} {has}" if names else "") + question
 
 
 app = typer.Typer(

@@ -83,8 +83,9 @@ def _open_question(row: Mapping[str, Any], where: str, number: int) -> OpenQuest
     text = need(row, "question", str, where)
     pattern = optional(row, "pattern", str, None, where)
     answers = optional(row, "answers", list, None, where)
-    if answers is None and isinstance(row.get("answer"), str):
-        answers = [row["answer"]] if row["answer"] else []
+    answer = row.get("span", row.get("answer"))  # of a generated pair the answer is the sentence
+    if answers is None and isinstance(answer, str):
+        answers = [answer] if answer else []
     if answers is None and pattern is None:
         raise InputError(f"{where}: it has neither answers nor a pattern; write answers, empty if there are none")
     if pattern is not None:
