@@ -277,6 +277,14 @@ ROWS: dict[str, list[Row]] = {
             "equal after 316 steps",
         ),
         Row(
+            "§3",
+            "5→10→20 passages read, Reddit, EM",
+            "37.4→40.6",
+            tuple((f"openqa/reddit-{count}-passages/metrics.json", "em") for count in (5, 10, 20)),
+            "nothing; 500",
+            verdict="holds: p 0.01",
+        ),
+        Row(
             "4",
             "shared→joint→separate, EM",
             "38.5→36.2→35.1",
