@@ -124,7 +124,8 @@ ROWS: dict[str, list[Row]] = {
             "gains nothing: p 0.91",
             file=_NARROW,
         ),
-        Row("3", "HotpotQA, NewsQA", "", verdict="not run: MRQA's files"),
+        _endx("2", "GRU, unit: alone→Dual-VAE→Cross-VAE", "", _MORE, "dual dual_vae cross_vae", _ONE),
+        Row("3", "HotpotQA, NewsQA", "", verdict="not run: MRQA's files are needed"),
         Row(
             "4",
             "GRU (paper: BERT), raw, 8 questions",
