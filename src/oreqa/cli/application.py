@@ -33,7 +33,7 @@ class Panel(StrEnum):
 
 
 class _StoppedError(Exception):
-    """Ctrl-C in the named command, with what it keeps if that is known, or an error, as the cause, typer takes for it."""
+    """Stands for Ctrl-C in a command, or for the error that is its cause, while typer reports it; says what was kept."""
 
 
 INTERRUPTED = 130
