@@ -93,8 +93,9 @@ def collect(recipe_of):
         write_jsonl(endx.KEPT / f"nq-gru-{system}-{seed}.jsonl.gz", rows)
     return endx.collect(ReqaTask((), ("q", "r"), ((0,), (1,))), "nq", "a")
 
-print(json.dumps(collect(lambda seed: {"epochs": 4})))
-collect(lambda seed: {"epochs": 4 - seed})
+recipe = {"epochs": 4, "backbone": "work/narrow"}
+print(json.dumps(collect(lambda seed: recipe | {"backbone": f"work{seed}/narrow"})))
+collect(lambda seed: recipe | {"epochs": 4 - seed})
 """
 
 
