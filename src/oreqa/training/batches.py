@@ -15,6 +15,13 @@ TOKENISED_TOGETHER = 1024
 """Texts of examples tokenised at a time."""
 
 
+def shuffled(examples: Sequence[T], rng: random.Random) -> list[T]:
+    """Return the examples in random order."""
+    drawn = list(examples)
+    rng.shuffle(drawn)
+    return drawn
+
+
 def similar_length_batches(
     examples: Sequence[T], length: Callable[[T], object], batch: int, rng: random.Random
 ) -> list[list[T]]:
@@ -45,6 +52,5 @@ def cut(examples: Sequence[T], batch: int) -> list[list[T]]:
 
 
 def full_ones_shuffled(batches: Sequence[list[T]], batch: int, rng: random.Random) -> list[list[T]]:
-    full = [rows for rows in batches if len(rows) == batch]
-    rng.shuffle(full)
+    full = shuffled([rows for rows in batches if len(rows) == batch], rng)
     return full + [rows for rows in batches if len(rows) < batch]

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import random
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +31,6 @@ from oreqa.training.cross_encoder.examples import (  # noqa: E402
     LabelledWindow,
     collate_candidates,
     negative_lists,
-    one_by_one,
     pair_lists,
     plausible_candidates,
 )
@@ -116,8 +114,8 @@ def test_frozen_layers_are_the_backbones_and_the_pack_holds_the_rest(
 def test_a_pair_counts_as_much_as_its_weight(tiny: Path) -> None:
     inputs = CrossEncoderInputs(tiny / "tokenizer.json", 32, "alone")
     pairs = [Pair("who", Candidate("a fox", "a fox"), 0.25, negatives=(Candidate("a dog", "a dog"),))]
-    (batch_of_two,) = one_by_one(pair_lists(pairs, inputs), 2, random.Random(0))
-    examples = sorted(batch_of_two, key=lambda row: -row[0].label)
+    (candidates,) = pair_lists(pairs, inputs)
+    examples = [[candidate] for candidate in candidates]
     assert [[(candidate.label, candidate.weight) for candidate in row] for row in examples] == [[(1.0, 0.25)], [(0.0, 1.0)]]
     batch = collate_candidates(examples)
     assert (batch["labels"].tolist(), batch["weights"].tolist()) == ([[1.0], [0.0]], [[0.25], [1.0]])

@@ -4,6 +4,7 @@ import json
 import math
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from safetensors.numpy import load_file
@@ -22,7 +23,7 @@ from oreqa.mining.predictions import load_predictions, mine_predictions  # noqa:
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder  # noqa: E402
 from oreqa.models.cross_encoder.inputs import CrossEncoderInputs  # noqa: E402
 from oreqa.models.reader.reader import Reader  # noqa: E402
-from oreqa.training.cross_encoder.examples import prediction_lists  # noqa: E402
+from oreqa.training.cross_encoder.examples import DrawnPredictions, draw_predictions  # noqa: E402
 from oreqa.training.cross_encoder.recipe import RerankerRecipe  # noqa: E402
 from oreqa.training.cross_encoder.train import train_reranker  # noqa: E402
 from oreqa.training.records import train_recorded  # noqa: E402
@@ -123,9 +124,52 @@ def test_candidates_hold_one_right_answer_first(tiny: Path) -> None:
     spans = tuple(Span(text[i : i + 1], i, i + 1, 0, 0.0, {}) for i in range(0, 15, 2))
     row = ReaderPredictions("1", "q", (("", text),), spans, tuple(span.text in "dg" for span in spans))
     inputs = CrossEncoderInputs(tiny / "tokenizer.json", 48, "marked")
-    lists = [*prediction_lists([row] * 20, inputs, candidates=4, pool=5, rng=random.Random(0))]
+    lists = [drawn.windowed(inputs) for drawn in draw_predictions([row] * 20, 4, 5, random.Random(0))]
+    assert [candidate.label for candidate in lists[0]] == [1, 0, 0, 0]
     first, name = inputs.token_id("[unused0]"), tokenizer_of(tiny).id_to_token
     marked = [[name(c.window.ids[c.window.ids.index(first) + 1]) for c in candidates] for candidates in lists]
     assert all(len(found) == 4 and found[0] in "dg" for found in marked)
     assert {found[0] for found in marked} == {"d", "g"}
     assert {letter for found in marked for letter in found[1:]} == set("abcef")  # the pool's five best wrong ones
+
+
+@pytest.mark.parametrize("loss", ["cross_entropy", "listwise_softmax"])
+def test_every_epoch_draws_other_spans_and_makes_inputs_batch_by_batch(
+    squad_file: Path, tiny_reader: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loss: str
+) -> None:
+    out = tmp_path / "predictions.jsonl"
+    mine_predictions(squad_file, out, reader=tiny_reader, passages=2, k=60)
+    made, labels = [], []
+
+    def batch_by_batch(
+        model: object, examples: list[DrawnPredictions], collate: Any, *_: object, out: Path, **__: object
+    ) -> dict[str, int]:
+        for begin in range(0, len(examples), 4):
+            assert len(made) == begin  # nothing is made before its batch
+            labels.extend(collate(examples[begin : begin + 4])["labels"].tolist())
+        out.mkdir()
+        drawn.extend(examples)
+        return {}
+
+    windowed = DrawnPredictions.windowed
+    monkeypatch.setattr(DrawnPredictions, "windowed", lambda self, inputs: made.append(self) or windowed(self, inputs))
+    monkeypatch.setattr("oreqa.training.cross_encoder.train.fit", batch_by_batch)
+    drawn: list[DrawnPredictions] = []
+    recipe = RerankerRecipe.model_validate({
+        "kind": "reranker", "reader": str(tiny_reader), "predictions": str(out), "candidates": 5, "epochs": 3, "loss": loss,
+        "max_tokens": 48, "optimiser": OPTIMISER,
+    })  # fmt: skip
+    questions = train_reranker(recipe, tmp_path / "k")["questions"]
+    if loss == "listwise_softmax":
+        epochs = [
+            {row.row.id: row.places for row in drawn[begin : begin + questions]} for begin in (0, questions, 2 * questions)
+        ]
+        assert epochs[0].keys() == epochs[1].keys()
+        assert all(epochs[0][name] != epochs[1][name] for name in epochs[0])
+        assert {tuple(row) for row in labels} == {(1.0, 0.0, 0.0, 0.0, 0.0)}
+    else:
+        assert sum(label for (label,) in labels) == 3 * questions
+        assert all(len(row.places) == 1 for row in drawn)
+        lengths = [[row.length for row in drawn[begin : begin + 4]] for begin in range(0, len(drawn) // 4 * 4, 4)]
+        spread = sum(max(batch) - min(batch) for batch in lengths) / len(lengths)
+        assert spread < (max(map(max, lengths)) - min(map(min, lengths))) / 4

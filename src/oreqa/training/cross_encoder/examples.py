@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -17,7 +17,7 @@ from oreqa.mining.predictions import ReaderPredictions
 from oreqa.models.cross_encoder.inputs import CrossEncoderInputs
 from oreqa.models.graph.windows import Window, padded_windows
 from oreqa.progress import Advance, ignore
-from oreqa.training.batches import TOKENISED_TOGETHER, similar_length_batches
+from oreqa.training.batches import TOKENISED_TOGETHER
 from oreqa.training.loop import TensorBatch
 
 
@@ -77,15 +77,38 @@ def negative_lists(
     return [[LabelledWindow(window, 0.0, 1.0)] for window in windows]
 
 
-def prediction_lists(
-    rows: Sequence[ReaderPredictions],
-    inputs: CrossEncoderInputs,
-    *,
-    candidates: int,
-    pool: int,
-    rng: random.Random,
-    advance: Advance = ignore,
-) -> Iterator[CandidateList]:
+@dataclass(frozen=True, slots=True)
+class DrawnPredictions:
+    """Predictions of a question to compare, by their places among its spans: a right one, then wrong ones.
+
+    They become inputs batch by batch: the inputs of all epochs would not fit into memory.
+    """
+
+    row: ReaderPredictions = field(repr=False)
+    places: tuple[int, ...]
+
+    @property
+    def length(self) -> int:
+        """The characters of the longest input, before it is cut."""
+        texts = (self.row.passages[self.row.spans[place].passage_number] for place in self.places)
+        return len(self.row.question) + max(len(title) + len(text) for title, text in texts)
+
+    def one_by_one(self) -> list[DrawnPredictions]:
+        """Return each prediction separately."""
+        return [DrawnPredictions(self.row, (place,)) for place in self.places]
+
+    def windowed(self, inputs: CrossEncoderInputs) -> CandidateList:
+        """Return the inputs, with label 1 for right spans."""
+        windows = inputs.windows([_shown(self.row, place) for place in self.places])
+        return [
+            LabelledWindow(window, float(self.row.right[place]), 1.0)
+            for window, place in zip(windows, self.places, strict=True)
+        ]
+
+
+def draw_predictions(
+    rows: Sequence[ReaderPredictions], candidates: int, pool: int, rng: random.Random
+) -> Iterator[DrawnPredictions]:
     """Yield, for each question, one right span and up to ``candidates`` - 1 wrong ones.
 
     These are drawn from the reader's best ``pool`` wrong spans. Questions are in random order.
@@ -94,29 +117,18 @@ def prediction_lists(
         right = [place for place, is_right in enumerate(row.right) if is_right]
         wrong = [place for place, is_right in enumerate(row.right) if not is_right][:pool]
         wrong = rng.sample(wrong, min(candidates - 1, len(wrong)))
-        first, *others = inputs.windows([_shown(row, place) for place in (rng.choice(right), *wrong)])
-        yield [LabelledWindow(first, 1.0, 1.0), *(LabelledWindow(window, 0.0, 1.0) for window in others)]
-        advance(1)
+        yield DrawnPredictions(row, (rng.choice(right), *wrong))
 
 
 def first_predictions(row: ReaderPredictions, inputs: CrossEncoderInputs, count: int) -> CandidateList:
     """Return the reader's ``count`` best spans for a question, with label 1 for right ones."""
-    windows = inputs.windows([_shown(row, place) for place in range(min(count, len(row.spans)))])
-    return [LabelledWindow(window, float(is_right), 1.0) for window, is_right in zip(windows, row.right, strict=False)]
+    return DrawnPredictions(row, tuple(range(min(count, len(row.spans))))).windowed(inputs)
 
 
 def _shown(row: ReaderPredictions, place: int) -> tuple[str, Candidate]:
     span = row.spans[place]
     head, text = row.passages[span.passage_number]
     return row.question, Candidate(text[span.start : span.end], text, head, span.start)
-
-
-def one_by_one(lists: Sequence[CandidateList], batch: int, rng: random.Random) -> list[list[CandidateList]]:
-    """Return random batches of similar length, with every candidate as a separate list."""
-    candidates = [candidate for candidates in lists for candidate in candidates]
-    rng.shuffle(candidates)
-    batches = similar_length_batches(candidates, lambda candidate: len(candidate.window.ids), batch, rng)
-    return [[[candidate] for candidate in rows] for rows in batches]
 
 
 def collate_candidates(lists: Sequence[CandidateList]) -> TensorBatch:
@@ -130,6 +142,11 @@ def collate_candidates(lists: Sequence[CandidateList]) -> TensorBatch:
         "labels": torch.tensor([[c.label for c in row] + blank for row, blank in zip(lists, blanks, strict=True)]),
         "weights": torch.tensor([[c.weight for c in row] + blank for row, blank in zip(lists, blanks, strict=True)]),
     }
+
+
+def collate_predictions(inputs: CrossEncoderInputs, drawn: Sequence[DrawnPredictions]) -> TensorBatch:
+    """Make the inputs of drawn predictions, and return their ``collate_candidates``."""
+    return collate_candidates([predictions.windowed(inputs) for predictions in drawn])
 
 
 def window_tensors(windows: Sequence[Window]) -> dict[str, Tensor]:

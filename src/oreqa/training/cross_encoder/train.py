@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -29,18 +31,19 @@ from oreqa.models.cross_encoder.module import new_cross_encoder
 from oreqa.models.graph.torch import silence_transformers
 from oreqa.models.names import CLASSIFIER, RERANKER, find_model, find_tokenizer, read_config
 from oreqa.models.reader.inputs import read_reader_folder
-from oreqa.progress import Advance, Progress, no_progress, show
+from oreqa.progress import Progress, no_progress, show
 from oreqa.training.backbone import check_positions, start_headed
-from oreqa.training.batches import in_a_row
+from oreqa.training.batches import in_a_row, shuffled, similar_length_batches
 from oreqa.training.cross_encoder.examples import (
     CandidateList,
+    DrawnPredictions,
     collate_candidates,
+    collate_predictions,
+    draw_predictions,
     first_predictions,
     negative_lists,
-    one_by_one,
     pair_lists,
     plausible_candidates,
-    prediction_lists,
 )
 from oreqa.training.cross_encoder.recipe import ClassifierRecipe, RerankerRecipe
 from oreqa.training.loop import EarlyStopping, TensorBatch
@@ -54,8 +57,17 @@ DEV_SPANS = 5
 DevLists = Callable[[Path, CrossEncoderInputs], Sequence[CandidateList]]
 """Returns the candidate lists of a dev file."""
 
-EpochDraw = Callable[[CrossEncoderInputs, random.Random, Advance], Sequence[CandidateList]]
-"""Returns the candidate lists of one epoch, in training order unless they are split up."""
+
+@dataclass(frozen=True, slots=True)
+class CandidateSource:
+    """Where the examples of a training come from."""
+
+    draw: Callable[[random.Random], list[Any]]
+    """Returns the examples of an epoch, in random order."""
+    length: Callable[[Any], int]
+    """Returns the length of an example, by which pointwise batches are sorted."""
+    collate: Callable[[Sequence[Any]], TensorBatch]
+    """Returns a batch of examples as tensors, as ``collate_candidates`` does."""
 
 
 def train_classifier(recipe: ClassifierRecipe, out: Path, progress: Progress = no_progress) -> dict[str, Any]:
@@ -72,15 +84,17 @@ def train_classifier(recipe: ClassifierRecipe, out: Path, progress: Progress = n
     pointwise = CROSS_ENCODER_LOSSES[recipe.loss].pointwise
     settings = {"kind": CLASSIFIER, "base": recipe.backbone, "titles": recipe.marking != "alone", "closing": True}
 
-    def draw(inputs: CrossEncoderInputs, rng: random.Random, advance: Advance) -> Sequence[CandidateList]:
-        lists = pair_lists(pairs, inputs, advance) + negative_lists(rejected, inputs, advance)
-        if not pointwise:  # independent candidates are shuffled later
-            rng.shuffle(lists)
-        return lists
+    def prepare(inputs: CrossEncoderInputs) -> CandidateSource:
+        with show(progress, "preparing examples", len(pairs) + len(rejected)) as advance:
+            lists = pair_lists(pairs, inputs, advance) + negative_lists(rejected, inputs, advance)
+        if pointwise:
+            lists = [[candidate] for candidates in lists for candidate in candidates]
+        return CandidateSource(
+            partial(shuffled, lists), lambda candidates: len(candidates[0].window.ids), collate_candidates
+        )
 
-    count = len(pairs) + len(rejected)
     keep_head = (read_config(find_model(recipe.backbone)).get("oreqa") or {}).get("kind") == CLASSIFIER
-    record = _train(recipe, recipe.backbone, settings, draw, _dev_pairs, count, out, progress, keep_head)
+    record = _train(recipe, recipe.backbone, settings, prepare, _dev_pairs, out, progress, keep_head)
     return {"pairs": len(pairs), **({"rejected": len(rejected)} if recipe.plausible else {}), **record}
 
 
@@ -105,13 +119,17 @@ def train_reranker(recipe: RerankerRecipe, out: Path, progress: Progress = no_pr
         raise InputError(f"{recipe.predictions}: no question has both a right and a wrong prediction")
     settings = {"kind": RERANKER, "base": recipe.reader, "titles": base.titles, "closing": base.closing, "pooler": False}
 
-    def draw(inputs: CrossEncoderInputs, rng: random.Random, advance: Advance) -> Sequence[CandidateList]:
-        return list(prediction_lists(rows, inputs, candidates=recipe.candidates, pool=recipe.pool, rng=rng, advance=advance))
+    def prepare(inputs: CrossEncoderInputs) -> CandidateSource:
+        return CandidateSource(draw, attrgetter("length"), partial(collate_predictions, inputs))
+
+    def draw(rng: random.Random) -> list[DrawnPredictions]:
+        drawn = list(draw_predictions(rows, recipe.candidates, recipe.pool, rng))
+        if not CROSS_ENCODER_LOSSES[recipe.loss].pointwise:
+            return drawn
+        return shuffled([prediction for predictions in drawn for prediction in predictions.one_by_one()], rng)
 
     keep_head = recipe.backbone is not None
-    record = _train(
-        recipe, recipe.backbone or recipe.reader, settings, draw, _dev_predictions, len(rows), out, progress, keep_head
-    )
+    record = _train(recipe, recipe.backbone or recipe.reader, settings, prepare, _dev_predictions, out, progress, keep_head)
     return {"questions": len(rows), **record}
 
 
@@ -119,14 +137,13 @@ def _train(
     recipe: ClassifierRecipe | RerankerRecipe,
     name: str,
     settings: dict[str, Any],
-    draw: EpochDraw,
+    prepare: Callable[[CrossEncoderInputs], CandidateSource],
     dev_lists: DevLists,
-    count: int,
     out: Path,
     progress: Progress,
     keep_head: bool,
 ) -> dict[str, Any]:
-    """Train a cross-encoder that starts from the model ``name``, on ``count`` questions per epoch.
+    """Train a cross-encoder that starts from the model ``name``, on the examples that ``prepare`` makes its inputs for.
 
     ``settings`` are saved as ``config.oreqa``; ``dev_lists`` returns the lists of a dev file.
     """
@@ -152,12 +169,13 @@ def _train(
         loss_of = objective.of(recipe)
         rng = random.Random(recipe.seed)
         batch_size = recipe.optimiser.batch
-        with show(progress, "preparing examples", recipe.epochs * count) as advance:
-            epochs = (draw(inputs, rng, advance) for _ in range(recipe.epochs))
-            if objective.pointwise:
-                examples = in_a_row((one_by_one(lists, batch_size, rng) for lists in epochs), batch_size)
-            else:
-                examples = [candidates for lists in epochs for candidates in lists]
+        source = prepare(inputs)
+        epochs = (source.draw(rng) for _ in range(recipe.epochs))
+        if objective.pointwise:
+            batches = (similar_length_batches(epoch, source.length, batch_size, rng) for epoch in epochs)
+            examples = in_a_row(batches, batch_size)
+        else:
+            examples = [example for epoch in epochs for example in epoch]
 
         def loss(model: PreTrainedModel, batch: TensorBatch) -> Tensor:
             return loss_of(_scores(model, batch))
@@ -165,7 +183,7 @@ def _train(
         record = fit(
             model,
             examples,
-            collate_candidates,
+            source.collate,
             loss,
             optimiser=recipe.optimiser,
             seed=recipe.seed,
