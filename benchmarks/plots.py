@@ -232,6 +232,48 @@ def teaching(axes: Axes) -> None:
     axes.set(xlabel="MRR of the answer's sentence", xlim=(0, 100))
 
 
+def kernels(axes: Axes) -> None:
+    """Draw what teaches a GRU of width 96 with unit vectors, with the deviation over seeds."""
+    names = {
+        "no teacher": "dual",
+        "ENDX": "endx",
+        "scale 40 for the cross-encoder": "endx_x2",
+        "eight widths, medians": "endx_medians",
+        "eight widths, learned": "endx_all_widths",
+        "the dual encoder's widths, learned": "endx_dual_widths",
+        "regression on vectors": "endx_regression_tenth",
+    }
+    rows = read("kernels/squad_96_wide.json")["rows"]
+    means, deviations = zip(*(rows[f"gru {system}"]["mrr"] for system in names.values()), strict=True)
+    places = range(len(names))
+    colours = [OTHER] + [OURS] * (len(names) - 1)
+    axes.barh(places, means, xerr=deviations, color=colours, ecolor=INK, capsize=4, height=0.62)
+    for place, mean, deviation in zip(places, means, deviations, strict=True):
+        axes.text(mean + deviation + 0.7, place, f"{mean:.1f}", va="center")
+    axes.set_yticks(places, list(names))
+    axes.invert_yaxis()
+    axes.set(xlabel="MRR on ReQA SQuAD dev, three seeds", xlim=(0, 45))
+
+
+def separations(axes: Axes) -> None:
+    models = read("geometry/60-answers.json")["models"]
+    systems = {"dual encoder alone": "alone", "its cross-encoder": "ENDX, cross", "taught by it (ENDX)": "ENDX"}
+    kinds = {
+        "raw, question and question": ("raw", "question_question"),
+        "raw, question and answer": ("raw", "question_answer"),
+        "unit, question and question": ("unit", "question_question"),
+        "unit, question and answer": ("unit", "question_answer"),
+    }
+    for place, ((label, system), colour) in enumerate(zip(systems.items(), (OTHER, SECOND, OURS), strict=True)):
+        values = [models[f"{vectors}, {system}"][kind]["separation"] for vectors, kind in kinds.values()]
+        drawn = axes.barh([row + 0.27 * place for row in range(len(kinds))], values, height=0.25, color=colour, label=label)
+        axes.bar_label(drawn, fmt="{:.2f}", padding=4, color=INK)
+    axes.set_yticks([row + 0.27 for row in range(len(kinds))], list(kinds))
+    axes.invert_yaxis()
+    axes.legend(loc="lower center", bbox_to_anchor=(0.3, 1), ncols=3, fontsize=9, columnspacing=1)
+    axes.set(xlabel="separation of sixty answers, in standard deviations", xlim=(0, 4))
+
+
 def retriever(axes: Axes) -> None:
     places = {
         "ReQA SQuAD dev": "squad dev",
@@ -379,6 +421,8 @@ PLOTS: dict[str, tuple[Callable[[Axes], None], float]] = {
     "confidence": (confidence, 3.6),
     "proqa": (candidates, 3.2),
     "endx": (teaching, 6.0),
+    "kernels": (kernels, 3.2),
+    "geometry": (separations, 4.0),
     "adapt": (adaptation, 2.6),
     "retriever": (retriever, 3.3),
     "documents": (documents, 4.2),

@@ -81,7 +81,7 @@ import endx
 from oreqa.datasets.reqa import ReqaTask
 from oreqa.files import write_jsonl
 
-endx.KEPT = Path(sys.argv[1])
+kept = Path(sys.argv[1])
 
 def collect(recipe_of):
     for system, rival, seed, pairs, ranks in (
@@ -90,8 +90,8 @@ def collect(recipe_of):
         facts = {"encoder": "gru", "system": system, "rival": rival, "seed": seed, "pairs_sha256": pairs, "recipe": recipe_of(seed)}
         facts |= {"settings": [], "steps": 3, "seconds_a_step": 1.0, "commit": "c"}
         rows = [facts, *({"ranks": [float(rank)]} for rank in ranks)]
-        write_jsonl(endx.KEPT / f"nq-gru-{system}-{seed}.jsonl.gz", rows)
-    return endx.collect(ReqaTask((), ("q", "r"), ((0,), (1,))), "nq", "a")
+        write_jsonl(kept / f"nq-gru-{system}-{seed}.jsonl.gz", rows)
+    return endx.collect(kept, ReqaTask((), ("q", "r"), ((0,), (1,))), "nq", "a")
 
 recipe = {"epochs": 4, "backbone": "work/narrow"}
 print(json.dumps(collect(lambda seed: recipe | {"backbone": f"work{seed}/narrow"})))

@@ -10,8 +10,8 @@ test split; with --dev, for choosing settings, the held-out articles of SQuAD's 
 --variant is a name, the system that it changes and is compared with, and settings. With --width, the encoders have that
 width, over the principal components of the token embeddings, and read 48 tokens: a fifth of the time, at 96.
 
-The ranks of every run are kept in results/endx/ranks; a run with the same pairs and recipe is neither trained nor
-measured again. The result includes all of them.
+The ranks of every run are kept in results/endx/ranks, or with --width in results/kernels/ranks; a run with the same
+pairs and recipe is neither trained nor measured again. The result includes all of them.
 
 Questions are compared only with vectors of sentences; oreqa eval reqa --mode dense adds a share of the passage's
 vector. Everything is computed in float32 on every processor.
@@ -55,7 +55,6 @@ from support.small_retrievers import METRICS, SETS, draw_pairs, figures, load_te
 from support.teachers import LearnedWidths, Teacher, taught_by
 
 RECIPES = Path(__file__).parents[2] / "recipes" / "small"
-KEPT = RESULTS / "endx" / "ranks"
 ENCODERS = ("bert", "gru", "lstm", "transformer", "rnn")
 
 
@@ -158,11 +157,12 @@ def but_seed(facts: dict[str, Any]) -> dict[str, Any]:
     return {**facts["recipe"], "seed": None}
 
 
-def collect(task: ReqaTask, name: str, pairs_sha256: str) -> dict[str, Any]:
-    """Return the rows of all kept runs on a set's pairs, and each system's differences from its rival and further ones."""
+def collect(kept: Path, task: ReqaTask, name: str, pairs_sha256: str) -> dict[str, Any]:
+    """Return the rows of all runs in ``kept`` on a set's pairs, and each system's differences from its rival and further
+    ones."""
     runs: dict[tuple[str, str], dict[int, list[list[float]]]] = {}
     facts: dict[tuple[str, str], dict[str, Any]] = {}
-    for file in sorted(KEPT.glob(f"{name}-*.jsonl.gz")):
+    for file in sorted(kept.glob(f"{name}-*.jsonl.gz")):
         of_run, ranks = read_kept(file)
         if of_run["pairs_sha256"] == pairs_sha256:
             run = of_run["encoder"], of_run["system"]
@@ -217,7 +217,7 @@ def main() -> None:
         if base not in SYSTEMS:
             parser.error(f"--variant {name} {base}: there is no such system")
         systems[name] = System(base, (*SYSTEMS[base].settings, *settings), SYSTEMS[base].teacher)
-    work, name = arguments.work, arguments.set
+    work, name, page = arguments.work, arguments.set, "kernels" if arguments.width else "endx"
     name += (f"_{arguments.width}_wide" if arguments.width else "") + ("_dev" if arguments.dev else "")
     work.mkdir(parents=True, exist_ok=True)
     narrow = narrow_backbone(BASE_ENCODER, arguments.width, work / f"{arguments.width}-wide") if arguments.width else None
@@ -238,13 +238,13 @@ def main() -> None:
                 facts |= {"rival": system.rival, "settings": list(system.settings)}
                 if kind is mined:
                     facts["negatives_sha256"] = data_hash([mined])
-                file = KEPT / f"{name}-{encoder}-{key}-{seed}.jsonl.gz"
+                file = RESULTS / page / "ranks" / f"{name}-{encoder}-{key}-{seed}.jsonl.gz"
                 out = work / f"{encoder}-{key}-{arguments.set}-{seed}"
                 ensure_measured(task, recipe, system.teacher, facts, out, file)
                 print(encoder, key, seed, figures(read_kept(file)[1]), flush=True)
     counts = {"pairs": len(pairs), "asked": len(task.questions), "candidates": task.candidates}
     counted = {**counts, "pairs_sha256": pairs_sha256, "backbone": before}
-    report(f"endx/{name}", {**counted, **collect(task, name, pairs_sha256)})
+    report(f"{page}/{name}", {**counted, **collect(RESULTS / page / "ranks", task, name, pairs_sha256)})
 
 
 if __name__ == "__main__":

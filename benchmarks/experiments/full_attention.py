@@ -94,7 +94,7 @@ def main() -> None:
     rows = {name: measure(task, by_vectors(task, place)) for name, place in arguments.model}
     rows["full cross-attention"] = measure(task, by_attention(task, arguments.classifier))
     counts = {"passages": len(task.passages), "questions": len(task.questions), "candidates": task.candidates}
-    report("endx/full_attention", {**counts, "rows": rows})
+    report("geometry/full_attention", {**counts, "rows": rows})
 
 
 if __name__ == "__main__":

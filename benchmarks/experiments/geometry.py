@@ -82,7 +82,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=8, help="questions of each that are shown at most (%(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the drawing and of t-SNE (%(default)s)")
     parser.add_argument("--out", type=Path, required=True, help="folder for the pictures and report.html")
-    parser.add_argument("--name", default="geometry", help="of the file in results/endx")
+    parser.add_argument("--name", help="of the file in results/geometry; default: N-answers")
     options = parser.parse_args()
     if len({name for name, _ in options.model}) < len(options.model):
         parser.error("--model: two have the same name")
@@ -110,7 +110,7 @@ def draw(options: argparse.Namespace) -> None:
         options.seed,
     )
     sizes = {"answers": len(answers), "questions": sum(map(len, questions)), "seed": options.seed}
-    report(f"endx/{options.name}", {**sizes, "models": summary["models"]})
+    report(f"geometry/{options.name or f'{len(answers)}-answers'}", {**sizes, "models": summary["models"]})
     for name, measures in summary["models"].items():
         pairs = {kind: measures[kind]["separation"] for kind in ("question_question", "question_answer")}
         print(f"{name}: separation " + ", ".join(f"{kind.replace('_', '-')} {value:.2f}" for kind, value in pairs.items()))

@@ -27,8 +27,9 @@ def _endx(
 ) -> Row:
     """Return a row of endx.py: the systems ``names`` of an encoder, with the seeds of the last."""
     runs = [f"{encoder} {name}" for name in names.split()]
-    ours = tuple((f"endx/{file}.json", "rows", run, "mrr") for run in runs)
-    return Row(table, system, theirs, ours, size, (f"endx/{file}.json", "rows", runs[-1], "seeds"), verdict)
+    path = f"{'kernels' if file == _NARROW else 'endx'}/{file}.json"
+    ours = tuple((path, "rows", run, "mrr") for run in runs)
+    return Row(table, system, theirs, ours, size, (path, "rows", runs[-1], "seeds"), verdict)
 
 
 def _gold(name: str, file: str) -> Figure:
@@ -148,7 +149,8 @@ ROWS: dict[str, list[Row]] = {
             "ENDX (here minilm-retriever)→full attention",
             "76.44→79.82",
             tuple(
-                ("endx/full_attention.json", "rows", name, "mrr") for name in ("minilm-retriever", "full cross-attention")
+                ("geometry/full_attention.json", "rows", name, "mrr")
+                for name in ("minilm-retriever", "full cross-attention")
             ),
             "16,000, 45,000; 65",
             1,
