@@ -11,6 +11,7 @@ import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import matplotlib as mpl
@@ -59,6 +60,18 @@ def bars(axes: Axes, labels: Sequence[str], values: Sequence[float], colours: Se
     places = range(len(labels))
     drawn = axes.barh(places, values, color=colours, height=0.62)
     axes.bar_label(drawn, labels=[form.format(value) for value in values], padding=4, color=INK)
+    axes.set_yticks(places, labels)
+    axes.invert_yaxis()
+
+
+def bars_with_errors(
+    axes: Axes, labels: Sequence[str], values: Sequence[float], errors: Sequence[float], colours: Sequence[str]
+) -> None:
+    """Draw horizontal bars from top to bottom, each with its error, and its value behind that."""
+    places = range(len(labels))
+    axes.barh(places, values, xerr=errors, color=colours, ecolor=INK, capsize=4, height=0.62)
+    for place, value, error in zip(places, values, errors, strict=True):
+        axes.text(value + error + 1, place, f"{value:.1f}", va="center")
     axes.set_yticks(places, labels)
     axes.invert_yaxis()
 
@@ -123,6 +136,24 @@ def reading(axes: Axes) -> None:
     axes.axvline(rows["reader"]["em@5"], color=SECOND, linewidth=1.5, linestyle="--", label=label)
     axes.legend(loc="lower center", bbox_to_anchor=(0.4, 1), fontsize=9)
     axes.set(xlabel="exact match (%), 1,000 questions of SQuAD dev", xlim=(0, 100))
+
+
+def spans(axes: Axes) -> None:
+    """Draw a re-ranker's exact match by K, M and the form of spans, with the deviation over seeds."""
+    rows = read("spans/ablations.json")["squad"]
+    base = "M = 6, marked"
+    names = {f"K = {k}": f"{base}: alone, K = {k}" for k in (2, 3, 5, 10, 15, 25)}
+    names |= {f"K = 5, M = {m}": f"M = {m}, marked: alone, K = 5" for m in (2, 12)}
+    names |= {
+        "K = 5, span not marked": "M = 6, unmarked: alone, K = 5",
+        "K = 5, span appended": "M = 6, appended: alone, K = 5",
+    }
+    exact = [rows[row]["em"] for row in names.values()]
+    means, deviations = [mean(of_seeds) for *_, of_seeds in exact], [deviation for _, deviation, _ in exact]
+    labels = ["reader alone", *names]
+    colours = [OTHER] + [OURS] * 6 + [SECOND] * (len(names) - 6)
+    bars_with_errors(axes, labels, [rows["reader"]["em"], *means], [0, *deviations], colours)
+    axes.set(xlabel="exact match (%), 300 questions of SQuAD dev, three seeds", xlim=(0, 80))
 
 
 def confidence(axes: Axes) -> None:
@@ -245,13 +276,7 @@ def kernels(axes: Axes) -> None:
     }
     rows = read("kernels/squad_96_wide.json")["rows"]
     means, deviations = zip(*(rows[f"gru {system}"]["mrr"] for system in names.values()), strict=True)
-    places = range(len(names))
-    colours = [OTHER] + [OURS] * (len(names) - 1)
-    axes.barh(places, means, xerr=deviations, color=colours, ecolor=INK, capsize=4, height=0.62)
-    for place, mean, deviation in zip(places, means, deviations, strict=True):
-        axes.text(mean + deviation + 0.7, place, f"{mean:.1f}", va="center")
-    axes.set_yticks(places, list(names))
-    axes.invert_yaxis()
+    bars_with_errors(axes, list(names), means, deviations, [OTHER] + [OURS] * (len(names) - 1))
     axes.set(xlabel="MRR on ReQA SQuAD dev, three seeds", xlim=(0, 45))
 
 
@@ -311,12 +336,7 @@ def factors(axes: Axes) -> None:
     labels = [f"{name.replace('full', 'all weights')}, {row['size_mb']:.0f} MB" for name, row in rows.items()]
     matches = [row["em"] for row in rows.values()]
     errors = [(match * (100 - match) / questions) ** 0.5 for match in matches]
-    places = range(len(matches))
-    axes.barh(places, matches, xerr=errors, color=[OTHER, OURS, OURS], ecolor=INK, capsize=4, height=0.62)
-    for place, match, error in zip(places, matches, errors, strict=True):
-        axes.text(match + error + 1.5, place, f"{match:.1f}", va="center")
-    axes.set_yticks(places, labels)
-    axes.invert_yaxis()
+    bars_with_errors(axes, labels, matches, errors, [OTHER, OURS, OURS])
     axes.set(xlabel="exact match (%) after 120 steps, with its standard error", xlim=(0, 60))
 
 
@@ -418,6 +438,7 @@ PLOTS: dict[str, tuple[Callable[[Axes], None], float]] = {
     "fusion": (retrieval, 3.2),
     "augmentation": (augmentation, 3.2),
     "reconsider": (reading, 3.0),
+    "spans": (spans, 4.2),
     "confidence": (confidence, 3.6),
     "proqa": (candidates, 3.2),
     "endx": (teaching, 6.0),

@@ -192,7 +192,7 @@ def main() -> None:
         "--most", type=int, nargs="+", default=[2, 3, 5, 10, 15, 25], help=f"values of K for {BASE}; the others have {SPANS}"
     )
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--name", default="ablations", help="of the results file")
+    parser.add_argument("--name", default="spans/ablations", help="of the results file: PAGE/RUN")
     options = parser.parse_args()
     hashed = data_hash([options.predictions])
     work = kept_folder(options.work, DEFAULT_READER, settings=[hashed, options.questions, options.asked, *options.set])
@@ -228,7 +228,7 @@ def main() -> None:
             table[name][f"{variant}: {order}"] = compared(of_order, baselines[name])
             print(name, variant, order, table[name][f"{variant}: {order}"]["em"], flush=True)
     sizes |= {"predictions_sha256": hashed, "data_sha256": data_hash([options.data / file for file in SETS.values()])}
-    report(f"reconsider/{options.name}", {**sizes, **table, "examples": shown})
+    report(options.name, {**sizes, **table, "examples": shown})
 
 
 if __name__ == "__main__":

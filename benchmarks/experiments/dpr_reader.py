@@ -110,7 +110,7 @@ def main() -> None:
         )
         differences[f"after - before, {test}"] = asdict(paired_difference(before, after, 0))
     settings_of_run = {"settings": [*SMALL, *arguments.set], "read": arguments.passages}
-    report("openqa/dpr_reader", {**counts, **settings_of_run, **of_run, "rows": rows, "em_differences": differences})
+    report("reconsider/dpr_reader", {**counts, **settings_of_run, **of_run, "rows": rows, "em_differences": differences})
 
 
 if __name__ == "__main__":

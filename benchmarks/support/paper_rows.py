@@ -48,7 +48,7 @@ _ONE = "cannot be said"
 """The verdict on two trainings of one seed each, a few points apart."""
 _SILVER = ("dense, gold", "dense, + silver, w = p^2")
 _AUGMENTED = "squad-reqa-96-wide-3-seeds"
-_SPANS = "reconsider/ablations.json"
+_SPANS = "spans/ablations.json"
 _LEARNED = "175; 300"
 _LARGE, _ALONE = "reconsider/large.json", "M = 6, marked: alone, K = 5"
 _SCORES = ("reader + retrieval + aggregation", "M = 6, marked: combined, K = 5")
@@ -170,7 +170,7 @@ ROWS: dict[str, list[Row]] = {
             "1",
             "DPR's reader, TREC: before→after",
             "",
-            tuple(("openqa/dpr_reader.json", "rows", name, "trec", "em") for name in ("before", "after")),
+            tuple(("reconsider/dpr_reader.json", "rows", name, "trec", "em") for name in ("before", "after")),
             "283; 200",
             verdict="cannot be said: p 0.25",
         ),
@@ -205,9 +205,9 @@ ROWS: dict[str, list[Row]] = {
             "§4",
             "small set: from the reader→from SQuAD's re-ranker, NQ",
             "",
-            tuple((f"reconsider/{name}.json", "nq", _ALONE, "em") for name in ("small", "small-from-large")),
+            tuple((f"spans/{name}.json", "nq", _ALONE, "em") for name in ("small", "small-from-large")),
             "144; 300",
-            ("reconsider/small.json", "seeds"),
+            ("spans/small.json", "seeds"),
             "holds: p<0.001",
         ),
         Row("2", "TriviaQA, WebQ, TREC; large", "", verdict="not run: Wikipedia, GPU"),
