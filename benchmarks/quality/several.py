@@ -24,7 +24,7 @@ from oreqa.answering.several import several_ranges
 from oreqa.files import read_jsonl
 from oreqa.models.reader.reader import Reader
 from oreqa.provenance import commit, data_hash
-from oreqa.text.several import asked_number, asks_for_several
+from oreqa.text.several import asks_for_several, requested_number
 
 sys.path.append(str(Path(__file__).parents[1]))
 from common import report
@@ -51,10 +51,10 @@ def read_paragraphs(file: Path, reader: Reader) -> list[tuple[list[str], list[st
     for (_, text, question), reading in zip(rows, read, strict=True):
         best, every = [], []
         if reading.spans:
-            first, asked = reading.spans[0], question["question"]
+            first, query = reading.spans[0], question["question"]
             best = every = [first.text]
-            if asks_for_several(asked):
-                ranges = several_ranges(text, (first.start, first.end), reading.spans, asked_number(asked))
+            if asks_for_several(query):
+                ranges = several_ranges(text, (first.start, first.end), reading.spans, requested_number(query))
                 every = [text[start:end] for start, end in ranges]
         replies.append((best, every, [span["text"] for span in question["spans"]]))
     return replies
@@ -65,11 +65,11 @@ def ask_manuals(work: Path, file: Path) -> list[tuple[list[str], list[str], list
     rows = [row for _, row in read_jsonl(file)]
     replies = []
     for name in sorted({row["collection"] for row in rows}):
-        asked, place = [row for row in rows if row["collection"] == name], work / "indexes" / "several" / name
+        questions, place = [row for row in rows if row["collection"] == name], work / "indexes" / "several" / name
         index(OURS, lay_out(name, work), place)
         with Answerer.load(place) as answerer:
-            given = answerer.ask([row["question"] for row in asked], threshold=0)
-        replies += [(*_texts(answers), row["answers"]) for row, answers in zip(asked, given, strict=True)]
+            given = answerer.ask([row["question"] for row in questions], threshold=0)
+        replies += [(*_texts(answers), row["answers"]) for row, answers in zip(questions, given, strict=True)]
     return replies
 
 

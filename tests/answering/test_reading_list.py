@@ -11,7 +11,7 @@ from oreqa.answering.reading_list import (
     LETTER_TOP_K,
     RERANKED_PASSAGES,
     hits_to_read,
-    holding_names,
+    hits_with_names,
     searched_hits,
 )
 from oreqa.answering.reranking import MAX_LOG_ODDS, READER_WEIGHT, reader_ranked
@@ -35,18 +35,18 @@ def test_the_entry_with_the_whole_name_is_read_first() -> None:
     texts = ("After --export the keys are there.", "--export-ssh-key\nWrite one, as --export does.", "--export\nWrite them.")
     passages = [paragraph_passage(Document(str(number), "", text)) for number, text in enumerate(texts)]
     hits = [Hit(1.0 - n, passage, passage.sentences[0], n, n, {}) for n, passage in enumerate(passages)]
-    assert [hit.passage_id for hit in holding_names("What does --export do?", hits)] == [2, 0, 1]
-    assert [hit.passage_id for hit in holding_names("What does --export-ssh-key do?", hits)] == [1]
-    assert [hit.passage_id for hit in holding_names("Which keys are there?", hits)] == [0, 1, 2]
+    assert [hit.passage_id for hit in hits_with_names("What does --export do?", hits)] == [2, 0, 1]
+    assert [hit.passage_id for hit in hits_with_names("What does --export-ssh-key do?", hits)] == [1]
+    assert [hit.passage_id for hit in hits_with_names("Which keys are there?", hits)] == [0, 1, 2]
 
 
 def test_an_option_that_the_named_program_lacks_is_not_read_elsewhere() -> None:
     texts = {"man/rsync.1.gz": "--delete\nDelete files.", "man/wget.1.gz": "--delete-after\nDelete each file. We delete it."}
     passages = [paragraph_passage(Document(key, "", text)) for key, text in texts.items()]
     hits = [Hit(1.0 - n, passage, passage.sentences[0], n, n, {}) for n, passage in enumerate(passages)]
-    assert [hit.passage_id for hit in holding_names("What does --delete do?", hits)] == [0]
-    assert holding_names("What does --delete do in wget?", hits) == []
-    assert [hit.passage_id for hit in holding_names("What does wget --delete-after do?", hits)] == [1]
+    assert [hit.passage_id for hit in hits_with_names("What does --delete do?", hits)] == [0]
+    assert hits_with_names("What does --delete do in wget?", hits) == []
+    assert [hit.passage_id for hit in hits_with_names("What does wget --delete-after do?", hits)] == [1]
 
 
 def test_what_is_named_is_looked_for_among_many_hits() -> None:

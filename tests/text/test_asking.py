@@ -3,13 +3,13 @@ from __future__ import annotations
 import pytest
 
 from oreqa.text.asking import (
-    asked_names,
     asks_what_it_is,
     asks_yes_or_no,
     beside_names,
+    contains_options,
     document_names,
-    holds_options,
     named_program,
+    queried_names,
 )
 
 
@@ -45,12 +45,12 @@ from oreqa.text.asking import (
     ],
 )
 def test_names_that_a_question_asks_about(question: str, names: set[str]) -> None:
-    assert asked_names(question) == names
+    assert queried_names(question) == names
 
 
 def test_other_words_of_a_question_may_name_where_the_entry_stands() -> None:
     question = "What is the default of the option loop of the gif muxer?"
-    assert beside_names(question, asked_names(question)) == {"gif", "muxer"}
+    assert beside_names(question, queried_names(question)) == {"gif", "muxer"}
     assert beside_names("What does -H do?", {"-H"}) == set()
 
 
@@ -86,8 +86,8 @@ def test_a_document_has_the_names_of_its_file_and_folders() -> None:
     ],
 )
 def test_an_option_that_is_a_word_is_held_with_its_dashes(text: str, holds: bool) -> None:
-    assert holds_options("What does --delete do?", text) is holds
-    assert holds_options("What do we delete?", text)
+    assert contains_options("What does --delete do?", text) is holds
+    assert contains_options("What do we delete?", text)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from growth import growth
 
-from oreqa.text.names import LONGEST_LINE, holds_names, identifiers, is_name
+from oreqa.text.names import LONGEST_LINE, contains_names, identifiers, is_name
 
 
 def test_headings_that_are_names() -> None:
@@ -48,12 +48,12 @@ def test_identifiers_of_a_question(question: str, named: list[str]) -> None:
 
 
 def test_a_text_holds_names_however_they_are_joined() -> None:
-    assert holds_names(["maxconnections"], "MAX CONNECTIONS is 5.")
-    assert holds_names(["maxconnections"], "max-connections It is 9.")
-    assert not holds_names(["maxconnections"], "max_files is 7.")
-    assert not holds_names(["maxconnections", "maxfiles"], "max_files is 7.")
-    assert holds_names(identifiers("cafe\u0301_size"), "Set caf\u00e9_size.")
-    assert holds_names([], "Anything.")
+    assert contains_names(["maxconnections"], "MAX CONNECTIONS is 5.")
+    assert contains_names(["maxconnections"], "max-connections It is 9.")
+    assert not contains_names(["maxconnections"], "max_files is 7.")
+    assert not contains_names(["maxconnections", "maxfiles"], "max_files is 7.")
+    assert contains_names(identifiers("cafe\u0301_size"), "Set caf\u00e9_size.")
+    assert contains_names([], "Anything.")
 
 
 @pytest.mark.parametrize(
@@ -69,13 +69,13 @@ def test_a_text_holds_names_however_they_are_joined() -> None:
     ],
 )
 def test_longer_names_are_others(name: str, text: str) -> None:
-    assert not holds_names(identifiers(name), text)
-    assert holds_names(identifiers(name), f"{text} So does {name}: it is.")
+    assert not contains_names(identifiers(name), text)
+    assert contains_names(identifiers(name), f"{text} So does {name}: it is.")
 
 
 @pytest.mark.parametrize("unit", ["a", "a_", "_", "-", "a--", "ab "])
 def test_texts_are_searched_in_linear_time(unit: str) -> None:
-    assert growth(lambda text: holds_names(["aab"], text), lambda size: unit * (size // len(unit)), 20_000) < 10
+    assert growth(lambda text: contains_names(["aab"], text), lambda size: unit * (size // len(unit)), 20_000) < 10
 
 
 @pytest.mark.parametrize("unit", ["a_", "--", "--a-", "A-", "AA-1", "_", "a"])

@@ -32,7 +32,7 @@ def listed() -> set[str]:
 
 def test_every_rule_that_answers_go_through_stands_in_the_table() -> None:
     names = set(rules("answering", "corpus", "models/reader", "models/extractor"))
-    assert {"whole_words", "whole_cell", "holds_names", "is_name"} <= names
+    assert {"whole_words", "whole_cell", "contains_names", "is_name"} <= names
     assert names - listed() == set()
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from oreqa.text.several import asked_number, asks_for_several, listed_items
+from oreqa.text.several import asks_for_several, listed_items, requested_number
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from oreqa.text.several import asked_number, asks_for_several, listed_items
     ],
 )
 def test_how_many_things_a_question_asks_for(question: str, number: int | None) -> None:
-    assert asked_number(question) == number
+    assert requested_number(question) == number
 
 
 @pytest.mark.parametrize(

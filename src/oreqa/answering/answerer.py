@@ -261,8 +261,8 @@ class Answerer(OfOneProcess):
         with snapshot.reading():
             (reply,) = self._replies(question_list(question), EXPLAINED_ANSWERS, where, 0, snapshot)
         unit: Unit = "sentence" if self.reader is None else "passage"
-        asked = with_words(question, reply.respelt)
-        hits = self.index.search(asked, EXPLAINED_HITS, mode="hybrid", unit=unit, where=where, snapshot=snapshot)
+        respelt_question = with_words(question, reply.respelt)
+        hits = self.index.search(respelt_question, EXPLAINED_HITS, mode="hybrid", unit=unit, where=where, snapshot=snapshot)
         depth = None if self.reader is None else self.passages
         return explained(question, reply, hits, snapshot, calibration, depth=depth, threshold=threshold, expected=expected)
 

@@ -85,12 +85,12 @@ def scored_blocks(
     ``headings`` are the hits' ``heading_cosines``. If the question asks for several things, lists with a mark before each
     item are preferred.
     """
-    of_passage: dict[int, ScoredSpan] = {}
+    best_spans: dict[int, ScoredSpan] = {}
     for scored in spans:
-        of_passage.setdefault(scored.span.passage_number, scored)
+        best_spans.setdefault(scored.span.passage_number, scored)
     several = asks_for_several(question)
     blocks = []
-    for number, scored in of_passage.items():
+    for number, scored in best_spans.items():
         scores = scored.scores
         section = section_lines([hits[number].passage], {0: odds[number]})
         likeliest = int(np.argmax(section.probabilities))

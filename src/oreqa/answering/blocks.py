@@ -49,7 +49,7 @@ def with_blocks(
     """
     if not odds:
         return list(answers)
-    by_id = {hit.passage_id: of_hit for hit, of_hit in zip(hits, odds, strict=True)}
+    by_id = {hit.passage_id: hit_odds for hit, hit_odds in zip(hits, odds, strict=True)}
     blocks = []
     for answer in answers:
         passage_id = next(hit.passage_id for hit in hits if hit.passage is answer.passage)

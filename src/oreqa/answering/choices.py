@@ -31,7 +31,9 @@ QUALITY_VARIABLE = "OREQA_QUALITY"
 Classifier = TypeVar("Classifier")
 
 
-def chosen_reader(reader: str | Path | None, quality: str | None = None, of_index: str | None = None) -> str | Path | None:
+def chosen_reader(
+    reader: str | Path | None, quality: str | None = None, index_quality: str | None = None
+) -> str | Path | None:
     """Return the named reader, or for "auto" the reader of a ``quality``.
 
     The quality is the one passed, else $OREQA_QUALITY, else the index's, else ``fast``. Raises InputError for an unknown
@@ -42,7 +44,7 @@ def chosen_reader(reader: str | Path | None, quality: str | None = None, of_inde
         if quality is not None:
             raise InputError(f"the quality {quality} chooses a reader: leave it or the reader {reader} out")
         return reader
-    name = chosen_quality(quality, of_index)
+    name = chosen_quality(quality, index_quality)
     if name not in QUALITIES:
         source = f"{QUALITY_VARIABLE}: " if quality is None else ""
         raise InputError(f"{source}there is no quality {name!r}: choose {' or '.join(QUALITIES)}")
@@ -53,9 +55,9 @@ def chosen_reader(reader: str | Path | None, quality: str | None = None, of_inde
     return QUALITY_READERS[name]
 
 
-def chosen_quality(quality: str | None, of_index: str | None) -> str:
+def chosen_quality(quality: str | None, index_quality: str | None) -> str:
     """Return the quality passed, else $OREQA_QUALITY, else the index's, else ``fast``, unchecked."""
-    return os.environ.get(QUALITY_VARIABLE) or of_index or "fast" if quality is None else quality
+    return os.environ.get(QUALITY_VARIABLE) or index_quality or "fast" if quality is None else quality
 
 
 def best_is_here() -> bool:

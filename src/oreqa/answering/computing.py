@@ -27,7 +27,7 @@ def computed_answers(
     if asks_for_latest(question):
         documents = dict.fromkeys(snapshot.source_of(hit.passage_id)[2] for hit in hits)
         passages = (snapshot.passages_of(document, where, MAX_PASSAGES) for document in documents)
-        releases = [answer for of_document in passages if (answer := latest_release(question, of_document))]
+        releases = [answer for document_passages in passages if (answer := latest_release(question, document_passages))]
         if len({answer.text for answer in releases}) == 1:
             return releases[:1]
     if not asks_to_compute(question):

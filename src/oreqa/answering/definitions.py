@@ -10,10 +10,10 @@ from oreqa.answer import Answer
 from oreqa.core import Hit, Passage, Range, Sentence
 from oreqa.models.fitted import Calibration
 from oreqa.text.answers import normalize_answer
-from oreqa.text.asked_entries import ReferenceText, asked_entries
-from oreqa.text.asking import asked_names, asks_what_it_is, beside_names, document_names
+from oreqa.text.asking import asks_what_it_is, beside_names, document_names, queried_names
 from oreqa.text.entries import ReferenceEntry, names_something
 from oreqa.text.names import key_of
+from oreqa.text.queried_entries import ReferenceText, queried_entries
 from oreqa.text.stop_words import WORD
 
 SHARE_RIGHT = 0.95
@@ -60,18 +60,18 @@ def definitions(question: str, hits: Sequence[Hit], calibration: Calibration | N
     The list is empty for other questions, and for one that says more than the name and where to look for it. Statements that
     differ share the probability. The confidence is None without a calibration.
     """
-    asked = asked_names(question) if asks_what_it_is(question) else set()
-    if not asked:
+    names = queried_names(question) if asks_what_it_is(question) else set()
+    if not names:
         return []
-    other_names, answers = beside_names(question, asked), dict[str, tuple[Answer, ReferenceEntry]]()
-    for hit, entries in zip(hits, asked_entries(question, [entry_text(hit.passage) for hit in hits]), strict=True):
+    other_names, answers = beside_names(question, names), dict[str, tuple[Answer, ReferenceEntry]]()
+    for hit, entries in zip(hits, queried_entries(question, [entry_text(hit.passage) for hit in hits]), strict=True):
         passage, documents = hit.passage, set(map(key_of, document_names(hit.passage.document_key)))
         if not entries or not other_names <= set(WORD.findall(" ".join(entry_text(passage)[:2]).casefold())):
             continue
         for entry in entries:
-            if any(name not in documents and not entry.matches({name}) for name in asked):
+            if any(name not in documents and not entry.matches({name}) for name in names):
                 continue  # an option of a command
-            if stated := _statement(passage, entry, asked):
+            if stated := _statement(passage, entry, names):
                 sentence, (start, end) = stated
                 text = passage.text[start:end]
                 answer = Answer(
@@ -89,7 +89,7 @@ def entry_text(passage: Passage) -> ReferenceText:
     return f"{passage.document_key} {passage.title}", passage.heading, passage.text
 
 
-def _statement(passage: Passage, entry: ReferenceEntry, asked: set[str]) -> tuple[Sentence, Range] | None:
+def _statement(passage: Passage, entry: ReferenceEntry, names: set[str]) -> tuple[Sentence, Range] | None:
     """Return the sentence of an entry that says what it is about, and the range in it that does."""
     said = []
     for sentence in passage.sentences:
@@ -103,16 +103,16 @@ def _statement(passage: Passage, entry: ReferenceEntry, asked: set[str]) -> tupl
         return None
     if names_something(passage.text[slice(*said[0][1])].partition("\n")[0]):
         return None
-    said = [of_text for of_text in said if not _ASIDE.fullmatch(passage.text[slice(*of_text[1])])] or said
+    said = [statement for statement in said if not _ASIDE.fullmatch(passage.text[slice(*statement[1])])] or said
     texts = [passage.text[slice(*place)] for _, place in said]
     if _BEFORE.match(texts[0]):
-        does = _says_what(asked | entry.names)
-        return next((of_text for of_text, text in zip(said, texts, strict=True) if does.search(text)), said[0])
+        does = _says_what(names | entry.names)
+        return next((statement for statement, text in zip(said, texts, strict=True) if does.search(text)), said[0])
     return said[0]
 
 
-def _says_what(asked: Set[str]) -> re.Pattern[str]:
+def _says_what(option_names: Set[str]) -> re.Pattern[str]:
     """Return a pattern for sentences that say what an option does, by its name or as "this option"."""
-    bare = {name.lstrip("-"): "-" * (len(name) - len(name.lstrip("-"))) for name in asked}
+    bare = {name.lstrip("-"): "-" * (len(name) - len(name.lstrip("-"))) for name in option_names}
     names = "|".join(dashes + "[-_ ]?".join(map(re.escape, letters)) for letters, dashes in bare.items())
     return re.compile(rf"\b(?:this|the) {_KIND}\b|(?<![\w-])(?:{names})(?![\w-])[\"'’]* {_DOES}", re.IGNORECASE)

@@ -11,7 +11,7 @@ import regex
 from oreqa.answer import Answer
 from oreqa.answering.combining import ScoredSpan, sentence_features, span_features
 from oreqa.answering.expected import ExpectedPlace, expected_place
-from oreqa.answering.reading_list import holding_names
+from oreqa.answering.reading_list import hits_with_names
 from oreqa.answering.reply import Reply
 from oreqa.answering.versions import likely_answers
 from oreqa.core import Hit, Span
@@ -123,8 +123,8 @@ def explained(
 
     ``depth`` is the number of passages read; None if the answers are sentences.
     """
-    asked = with_words(question, reply.respelt)
-    ranked = _ranked_hits(asked, hits, reply, depth, expected)
+    respelt_question = with_words(question, reply.respelt)
+    ranked = _ranked_hits(respelt_question, hits, reply, depth, expected)
     read = [hit.hit for hit in ranked if hit.was_read]
     stage, reason = _decided(question, expected, ranked, reply.answers, threshold)
     log_odds = _log_odds(calibration, reply.answers, reply.hits, depth is not None) if calibration else {}
@@ -152,7 +152,7 @@ def refusal(question: str, reply: Reply) -> str:
     """Return in a sentence why a reply has no answers."""
     if not reply.hits:
         return NOTHING_SEARCHED
-    if not holding_names(with_words(question, reply.respelt), reply.hits):
+    if not hits_with_names(with_words(question, reply.respelt), reply.hits):
         return f"No passage holds what the question names: {_named(question)}."
     if reply.best is None or reply.best.confidence is None:
         return "There is no answer in the passages that were read."
@@ -166,8 +166,9 @@ def _unheld_words(question: str, read: Sequence[Hit], snapshot: Snapshot) -> tup
         word: words(word, language) for word in dict.fromkeys(_WORD.findall(question)) if word.lower() not in STOP_WORDS
     }
     in_read = {stem for hit in read for stem in words(_text(hit), language)}
-    in_index = {} if snapshot.empty else snapshot.word_numbers({stem for of_word in stems.values() for stem in of_word})
-    unread = [word for word, of_word in stems.items() if not in_read.issuperset(of_word)]
+    all_stems = {stem for word_stems in stems.values() for stem in word_stems}
+    in_index = {} if snapshot.empty else snapshot.word_numbers(all_stems)
+    unread = [word for word, word_stems in stems.items() if not in_read.issuperset(word_stems)]
     absent = [word for word in unread if any(in_index.get(stem) is None for stem in stems[word])]
     return tuple(absent), tuple(word for word in unread if read and word not in absent)
 
@@ -176,8 +177,8 @@ def _ranked_hits(
     question: str, hits: Sequence[Hit], reply: Reply, depth: int | None, expected: str | None
 ) -> tuple[RankedHit, ...]:
     """Return the ranked ``hits`` of the search. Those of the ``reply`` that contain the question's identifiers were read."""
-    holding = {hit.sentence_id for hit in holding_names(question, hits)}
-    read = holding & {hit.sentence_id for hit in reply.hits}
+    with_names = {hit.sentence_id for hit in hits_with_names(question, hits)}
+    read = with_names & {hit.sentence_id for hit in reply.hits}
     by_score = {
         name: sorted({hit.scores[name] for hit in hits}, reverse=True)
         for name in RANKED_BY
@@ -189,7 +190,7 @@ def _ranked_hits(
             rank,
             {name: values.index(hit.scores[name]) + 1 for name, values in by_score.items()},
             hit.sentence_id in read,
-            hit.sentence_id not in holding,
+            hit.sentence_id not in with_names,
             expected is not None and bool(occurrences(_text(hit), expected)),
             next((a for a in reply.answers if _is_in(a, hit) and (depth or a.start == hit.sentence.start)), None),
         )
@@ -218,12 +219,12 @@ def _decided_about(
     expected: str, hits: Sequence[RankedHit], read: Sequence[RankedHit], answers: Sequence[Answer], threshold: float
 ) -> tuple[Stage, str]:
     """Return the first stage that lost an ``expected`` answer, and the reason."""
-    holding = [hit for hit in hits if hit.holds_expected]
+    with_expected = [hit for hit in hits if hit.holds_expected]
     right = [place for place, answer in enumerate(answers) if _says(answer, expected)]
-    if not right and not holding:
+    if not right and not with_expected:
         return "search", f"None of the first {len(hits)} passages of the search holds “{expected}”."
-    if not right and not any(hit.was_read for hit in holding):
-        first = holding[0]
+    if not right and not any(hit.was_read for hit in with_expected):
+        first = with_expected[0]
         if first.lacks_names:
             return "names", f"Passage {first.rank} holds “{expected}”, but not all that the question names."
         if any(hit.was_read and hit.rank > first.rank for hit in hits):
@@ -231,7 +232,7 @@ def _decided_about(
             return "reader", f"{where}, but the smaller reader ranked {len(read)} others before it, which were read."
         return "search", f"“{expected}” first stands in passage {first.rank} of the search; {len(read)} were read."
     if not right:
-        place = next(hit.rank for hit in holding if hit.was_read)
+        place = next(hit.rank for hit in with_expected if hit.was_read)
         return (
             "reader",
             f"Passage {place} was read and holds “{expected}”, but it is none of the {len(answers)} best answers.",

@@ -81,8 +81,8 @@ def subject(question: str) -> str:
     names = [n for n, word in enumerate(words) if word.is_name]
     if article is not None and (not names or names[0] > article or lows[article] in _POSSESSIVES):
         last = next((n for n in range(article + 2, len(words)) if lows[n] in ("is", "are", "was", "were")), len(words))
-        is_asked = any(low in _AUXILIARY for low in lows[:article]) and lows[article] not in _POSSESSIVES
-        if last == len(words) and last - 1 > article and _is_verb(words[-1], is_asked):
+        has_auxiliary = any(low in _AUXILIARY for low in lows[:article]) and lows[article] not in _POSSESSIVES
+        if last == len(words) and last - 1 > article and _is_verb(words[-1], has_auxiliary):
             last -= 1
         while last > article + 1 and lows[last - 1] in STOP_WORDS:
             last -= 1
@@ -100,9 +100,9 @@ def subject(question: str) -> str:
     return " ".join(word.text for word in content)
 
 
-def _is_verb(last: _Word, is_asked: bool) -> bool:
+def _is_verb(last: _Word, has_auxiliary: bool) -> bool:
     """Return whether the last word of a question is its verb, e.g. "cover" in "What does it cover?"."""
-    return last.low not in STOP_WORDS and not last.is_name and (is_asked or last.low.endswith("ed"))
+    return last.low not in STOP_WORDS and not last.is_name and (has_auxiliary or last.low.endswith("ed"))
 
 
 def completed_question(question: str, before: str, answer: str = "") -> str | None:

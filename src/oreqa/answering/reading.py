@@ -37,10 +37,10 @@ from oreqa.models.fitted import Calibration, Fitted
 from oreqa.models.names import CLASSIFIER
 from oreqa.models.reader.blocks import Reading
 from oreqa.models.reader.reader import CHUNK, Reader
-from oreqa.text.asked_entries import other_entries
 from oreqa.text.asking import asks_yes_or_no
 from oreqa.text.defaults import asks_whether_default, beside_defaults
 from oreqa.text.labels import asks_the_same, labels, other_fields, repeats_question, ruled_out, similar_lines
+from oreqa.text.queried_entries import other_entries
 from oreqa.text.rows import whole_cell
 
 SPANS_TOP_K = 10
@@ -56,24 +56,25 @@ def combination_of(reader: Reader | None, span_reranker: CrossEncoder | None) ->
 
 def fitted_pipeline(
     encoder: Fitted,
-    of_index: IndexFitted,
+    index_fitted: IndexFitted,
     fingerprint: str,
     reader: Reader | None,
     span_reranker: CrossEncoder | None,
 ) -> tuple[Combination, Calibration | None]:
     """Return the weights and the calibration of answers: fitted for these models on the index, else with the models.
 
-    ``encoder`` and ``of_index`` hold what was fitted for the index's encoder, whose ``fingerprint`` is passed, and on the
-    index (``Index.fitted_of``). What comes with the models is not valid with search weights fitted on the index.
+    ``encoder`` is what was fitted for the index's encoder, whose ``fingerprint`` is passed, and ``index_fitted`` what was
+    fitted on the index (``Index.fitted_of``). What comes with the models is not valid with search weights fitted on the
+    index.
     """
     models = [model.fingerprint if model else "" for model in (reader, span_reranker)]
-    if fitted := of_index.pipelines.get((models[0], models[1])):
+    if fitted := index_fitted.pipelines.get((models[0], models[1])):
         return Combination(**fitted.combination), fitted.calibration
     combination = combination_of(reader, span_reranker)
-    if of_index.fusion:
+    if index_fitted.fusion:
         return combination, None
-    of_models = (model.folder.fitted if model else None for model in (reader, span_reranker))
-    return combination, fitted_calibration(encoder, fingerprint, *of_models)
+    fitted_with_models = (model.folder.fitted if model else None for model in (reader, span_reranker))
+    return combination, fitted_calibration(encoder, fingerprint, *fitted_with_models)
 
 
 def read_answers(
@@ -104,13 +105,13 @@ def rank_answers(
     weights: Combination,
 ) -> list[list[ScoredSpan]]:
     """Like ``read_answers``, for ``spans`` already read."""
-    ranked = [merge_equal_spans(*of_question, weights) for of_question in zip(spans, retrieval, strict=True)]
+    ranked = [merge_equal_spans(*pair, weights) for pair in zip(spans, retrieval, strict=True)]
     if span_reranker is None:
         return ranked
     reranked: list[list[ScoredSpan]] = []
     for begin in range(0, len(questions), CHUNK):
         part = slice(begin, begin + CHUNK)
-        best = [[answer.span for answer in of_question[: weights.rerank_spans]] for of_question in ranked[part]]
+        best = [[answer.span for answer in answers[: weights.rerank_spans]] for answers in ranked[part]]
         scores = span_scores(span_reranker, questions[part], passages[part], best)
         kind = span_reranker.folder.kind
         pairs = zip(ranked[part], map(np.ndarray.tolist, scores), strict=True)
@@ -129,8 +130,8 @@ def read_passages(reader: Reader, questions: Sequence[str], passages: Sequence[S
     In a table row, spans are whole cells. Of entries and fields only those that the question names are read, of similar
     lines those with most of its labels. Spans that only repeat the question are dropped.
     """
-    texts = [[(passage_head(p.title, p.heading), p.text) for p in of_question] for of_question in passages]
-    excluded = [_excluded(*of_question) for of_question in zip(questions, passages, strict=True)]
+    texts = [[(passage_head(p.title, p.heading), p.text) for p in question_passages] for question_passages in passages]
+    excluded = [_excluded(*pair) for pair in zip(questions, passages, strict=True)]
     readings = reader.readings(questions, texts, SPANS_TOP_K, excluded=excluded)
     answers = []
     for question, reading, read in zip(questions, readings, texts, strict=True):
@@ -144,8 +145,8 @@ def _excluded(question: str, passages: Sequence[Passage]) -> list[list[Range]]:
     entries = other_entries(question, list(map(entry_text, passages)))
     defaults = [[] for _ in passages] if any(entries) else beside_defaults(question, [p.text for p in passages])
     excluded = [
-        [*of_entries, *of_defaults, *other_fields(question, passage.text), *asked_again(question, passage)]
-        for of_entries, of_defaults, passage in zip(entries, defaults, passages, strict=True)
+        [*entry_ranges, *default_ranges, *other_fields(question, passage.text), *repeated_questions(question, passage)]
+        for entry_ranges, default_ranges, passage in zip(entries, defaults, passages, strict=True)
     ]
     named = labels(question, [passage_head(passage.title, passage.heading) for passage in passages])
     if not named:
@@ -159,7 +160,7 @@ def _excluded(question: str, passages: Sequence[Passage]) -> list[list[Range]]:
     return excluded
 
 
-def asked_again(question: str, passage: Passage) -> list[Range]:
+def repeated_questions(question: str, passage: Passage) -> list[Range]:
     """Return the sentences of a passage that ask the question themselves, as in a list of questions and answers."""
     return [
         (sentence.start - passage.start, sentence.end - passage.start)
@@ -183,8 +184,8 @@ def span_scores(
     distinct = [list(dict.fromkeys(candidates)) for candidates in shown]  # a sentence with several answers is scored once
     scores = span_reranker.score(questions, distinct)
     return [
-        of_question[[places.index(candidate) for candidate in candidates]] if candidates else of_question
-        for of_question, places, candidates in zip(scores, distinct, shown, strict=True)
+        question_scores[[places.index(candidate) for candidate in candidates]] if candidates else question_scores
+        for question_scores, places, candidates in zip(scores, distinct, shown, strict=True)
     ]
 
 

@@ -10,9 +10,9 @@ from oreqa.answering.reranking import reader_ranked
 from oreqa.core import Hit
 from oreqa.corpus.splitter import passage_head
 from oreqa.models.reader.reader import Reader
-from oreqa.text.asked_entries import asked_entries
-from oreqa.text.asking import asked_names, document_names, holds_options, named_program
-from oreqa.text.names import holds_names, identifiers
+from oreqa.text.asking import contains_options, document_names, named_program, queried_names
+from oreqa.text.names import contains_names, identifiers
+from oreqa.text.queried_entries import queried_entries
 
 RERANKED_PASSAGES = 10
 """How many of the best passages a smaller reader re-ranks."""
@@ -23,53 +23,54 @@ of one letter, which the search hardly distinguishes."""
 
 
 def searched_hits(questions: Sequence[str], depth: int, reranked: bool = False) -> int:
-    """Return how many hits to search so that ``holding_names`` leaves ``depth`` of them if there are that many, or enough to
-    be ``reranked`` by a reader."""
+    """Return how many hits to search, so that ``hits_with_names`` leaves up to ``depth`` of them.
+
+    They are at least as many as a reader re-ranks if ``reranked``.
+    """
     depth = max(depth, RERANKED_PASSAGES if reranked else 0)
-    asked = set().union(*map(asked_names, questions))
-    if any(len(name.lstrip("-")) == 1 for name in asked):
+    names = set().union(*map(queried_names, questions))
+    if any(len(name.lstrip("-")) == 1 for name in names):
         return max(depth, LETTER_TOP_K)
-    return max(depth, IDENTIFIER_TOP_K) if asked else depth
+    return max(depth, IDENTIFIER_TOP_K) if names else depth
 
 
 def hits_to_read(
     questions: Sequence[str], hits: Sequence[Sequence[Hit]], depth: int, reranker: Reader | None = None
 ) -> list[list[Hit]]:
-    """Return the first ``depth`` hits of each question's ``holding_names``.
+    """Return the first ``depth`` hits of each question's ``hits_with_names``.
 
     A ``reranker`` first orders the ``RERANKED_PASSAGES`` that follow the entries (``reader_ranked``), unless all are read.
     """
-    holding = [_entries_and_others(*of_question) for of_question in zip(questions, hits, strict=True)]
+    split_hits = [_entries_and_others(*pair) for pair in zip(questions, hits, strict=True)]
     if reranker is not None:
-        chosen = [0 < depth - len(entries) < min(len(others), RERANKED_PASSAGES) for entries, others in holding]
+        chosen = [0 < depth - len(entries) < min(len(others), RERANKED_PASSAGES) for entries, others in split_hits]
         places = list(compress(range(len(questions)), chosen))
-        candidates = [holding[place][1][:RERANKED_PASSAGES] for place in places]
+        candidates = [split_hits[place][1][:RERANKED_PASSAGES] for place in places]
         ranked = reader_ranked(reranker, [questions[place] for place in places], candidates)
         for place, best in zip(places, ranked, strict=True):
-            holding[place] = holding[place][0], best
-    return [[*entries, *others][:depth] for entries, others in holding]
+            split_hits[place] = split_hits[place][0], best
+    return [[*entries, *others][:depth] for entries, others in split_hits]
 
 
-def holding_names(question: str, hits: Sequence[Hit]) -> list[Hit]:
+def hits_with_names(question: str, hits: Sequence[Hit]) -> list[Hit]:
     """Return the hits that contain all identifiers of a question, in passage, title or heading; entries on one first."""
     entries, others = _entries_and_others(question, hits)
     return entries + others
 
 
 def _entries_and_others(question: str, hits: Sequence[Hit]) -> tuple[list[Hit], list[Hit]]:
-    """Return the hits of ``holding_names``: those with an entry on an identifier, and the others."""
-    named, asked = identifiers(question), asked_names(question)
+    """Return the hits of ``hits_with_names``: those with an entry on an identifier, and the others."""
+    named, queried = identifiers(question), queried_names(question)
     texts = [f"{passage_head(hit.passage.title, hit.passage.heading)} {hit.passage.text}" for hit in hits]
-    holding = [hit for hit, text in zip(hits, texts, strict=True) if holds_names(named, text)]
-    if not asked:
-        return [], holding
-    if any(name.startswith("-") for name in asked):
-        holding = _of_program(named_program(question), holding)
-    entries = asked_entries(question, [entry_text(hit.passage) for hit in holding])
-    described = [hit for hit, of_hit in zip(holding, entries, strict=True) if of_hit]
-    return described, [
-        hit for hit, of_hit in zip(holding, entries, strict=True) if not of_hit and holds_options(question, hit.passage.text)
-    ]
+    with_names = [hit for hit, text in zip(hits, texts, strict=True) if contains_names(named, text)]
+    if not queried:
+        return [], with_names
+    if any(name.startswith("-") for name in queried):
+        with_names = _of_program(named_program(question), with_names)
+    entries = queried_entries(question, [entry_text(hit.passage) for hit in with_names])
+    described = [hit for hit, hit_entries in zip(with_names, entries, strict=True) if hit_entries]
+    rest = [hit for hit, hit_entries in zip(with_names, entries, strict=True) if not hit_entries]
+    return described, [hit for hit in rest if contains_options(question, hit.passage.text)]
 
 
 def _of_program(words: set[str], hits: Sequence[Hit]) -> list[Hit]:

@@ -22,8 +22,8 @@ _SAID = _LATEST | _RELEASE | frozenset(("most", "number", "out", "released", "st
 
 def asks_for_latest(question: str) -> bool:
     """Return whether a question asks for the latest version or release of something, or for its date."""
-    asked = set(_asked(question))
-    return bool(asked & _LATEST) and bool(asked & _RELEASE)
+    question_words = set(_question_words(question))
+    return bool(question_words & _LATEST) and bool(question_words & _RELEASE)
 
 
 def latest_release(question: str, passages: Sequence[Passage]) -> Answer | None:
@@ -37,7 +37,7 @@ def latest_release(question: str, passages: Sequence[Passage]) -> Answer | None:
         return None
     finished = [pair for pair in releases if not pair[1].draft]
     passage, release = max(finished or releases, key=lambda pair: pair[1].order)
-    place = release.date if "when" in _asked(question) else release.version
+    place = release.date if "when" in _question_words(question) else release.version
     if place == (0, 0):
         return None
     heading = passage.text.partition("\n")[0]
@@ -58,9 +58,9 @@ def _release(passage: Passage) -> ReleaseHeading | None:
 def _is_about(question: str, first: Passage) -> bool:
     path = "/".join(first.document_key.split("/")[-2:])
     head = set(words(f"{path} {first.title} {first.heading.partition(' > ')[0]}", "en"))
-    rest = [word for word in _asked(question) if word not in FREE | _SAID]
+    rest = [word for word in _question_words(question) if word not in FREE | _SAID]
     return all(set(words(word, "en")) <= head for word in rest)
 
 
-def _asked(question: str) -> list[str]:
+def _question_words(question: str) -> list[str]:
     return [word.lower() for word in WORD.findall(question)]

@@ -37,12 +37,12 @@ def reranked_hits(
     ``Hit.scores`` then holds p as ``hit_probability`` and the previous score as ``before_hit_reranker``.
     """
     weight = rerank_weight(classifier)
-    logits = classifier.score(questions, [[hit_candidate(hit) for hit in of_question[:depth]] for of_question in hits])
+    logits = classifier.score(questions, [[hit_candidate(hit) for hit in retrieved[:depth]] for retrieved in hits])
     reranked = []
-    for retrieved, of_question in zip(hits, logits, strict=True):
-        scores = rerank_scores(np.array([hit.score for hit in retrieved]), np.arange(len(of_question)), of_question, weight)
+    for retrieved, hit_logits in zip(hits, logits, strict=True):
+        scores = rerank_scores(np.array([hit.score for hit in retrieved]), np.arange(len(hit_logits)), hit_logits, weight)
         rescored = [replace(hit, score=score) for hit, score in zip(retrieved, scores.tolist(), strict=True)]
-        for place, p in enumerate(probability(of_question).tolist()):
+        for place, p in enumerate(probability(hit_logits).tolist()):
             hit = retrieved[place]
             by_name = {**hit.scores, "hit_probability": p, "before_hit_reranker": hit.score}
             rescored[place] = replace(rescored[place], scores=by_name)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from oreqa.answer import Answer, Piece
 from oreqa.core import Hit, Range, Span
 from oreqa.text.answers import normalize_answer
-from oreqa.text.several import asked_number, asks_for_several, is_list_mark, listed_items
+from oreqa.text.several import asks_for_several, is_list_mark, listed_items, requested_number
 
 SPANS_MARGIN, NUMBERED_MARGIN = 4.0, 8.0
 """How far a span's log-probability may lie below the answer's; the second if the question says how many it asks for, until
@@ -29,7 +29,7 @@ def with_several(question: str, answers: Sequence[Answer], hits: Sequence[Hit], 
     """
     if not asks_for_several(question):
         return list(answers)
-    number = asked_number(question)
+    number = requested_number(question)
     complete: list[Answer] = []
     for answer in answers:
         passage = answer.passage
@@ -37,8 +37,8 @@ def with_several(question: str, answers: Sequence[Answer], hits: Sequence[Hit], 
         if any(span.start < answer.end and answer.start < span.end for span in before):
             continue
         best = answer.start - passage.start, answer.end - passage.start
-        of_passage = [span for span in spans if hits[span.passage_number].passage is passage]
-        ranges = several_ranges(passage.text, best, of_passage, number)
+        passage_spans = [span for span in spans if hits[span.passage_number].passage is passage]
+        ranges = several_ranges(passage.text, best, passage_spans, number)
         pieces = tuple(Piece(passage.text[s:e], passage.start + s, passage.start + e) for s, e in ranges)
         complete.append(replace(answer, spans=pieces if len(pieces) > 1 else ()))
     return complete

@@ -9,8 +9,8 @@ from oreqa.answer import Answer
 from oreqa.answering.definitions import entry_text
 from oreqa.core import Hit
 from oreqa.models.fitted import Calibration
-from oreqa.text.asked_entries import asked_entries
 from oreqa.text.defaults import asks_for_default, states_default
+from oreqa.text.queried_entries import queried_entries
 
 STATED_RIGHT = 0.9
 """The least probability of an answer from the only sentence of an entry that states its default (docs/text-rules.md)."""
@@ -39,7 +39,7 @@ def _is_stated(question: str, answer: Answer, hits: Sequence[Hit]) -> bool:
     """Return whether an answer is in an entry that the question asks about, in a sentence that states a default."""
     passage = answer.passage
     start, end = answer.start - passage.start, answer.end - passage.start
-    for hit, entries in zip(hits, asked_entries(question, [entry_text(hit.passage) for hit in hits]), strict=True):
+    for hit, entries in zip(hits, queried_entries(question, [entry_text(hit.passage) for hit in hits]), strict=True):
         if hit.passage is passage:
             return any(entry.said <= start and end <= entry.end for entry in entries) and states_default(
                 answer.sentence.text

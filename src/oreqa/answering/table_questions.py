@@ -140,10 +140,10 @@ class _Question:
         """Return where the adjacent words of a column's name, or of what it abbreviates, begin in the question, or None."""
         name = self.columns[column]
         for place in range(len(self.stems) + 1 - len(name) if name else 0):
-            asked = self.stems[place : place + len(name)]
-            if asked == name or all(
+            mentioned = self.stems[place : place + len(name)]
+            if mentioned == name or all(
                 a == n or (len(n) >= MIN_PREFIX and word.startswith(n))
-                for a, n, word in zip(asked, name, self.words[place:], strict=False)
+                for a, n, word in zip(mentioned, name, self.words[place:], strict=False)
             ):
                 return place
         return None
@@ -163,9 +163,9 @@ class _Question:
         dates = [name for name, cells in self.cells.items() if are_dates(cells)]
         if "when" in self.words:
             return value if value in dates else dates[0] if len(dates) == 1 else None
-        asked = next((n for n in range(at) if n not in self.understood and not self._says_nothing(n)), None)
-        if asked is not None or "who" in self.words:
-            return (asked is not None and self._column_at(self._noun(asked) or asked)) or self._label(value)
+        target = next((n for n in range(at) if n not in self.understood and not self._says_nothing(n)), None)
+        if target is not None or "who" in self.words:
+            return (target is not None and self._column_at(self._noun(target) or target)) or self._label(value)
         if named is not None and (
             named < at or all(n in self.understood or self._says_nothing(n) for n in range(at, named))
         ):
@@ -246,17 +246,17 @@ def _stem_set(names: Iterable[str]) -> set[str]:
 
 
 def _values(
-    cells: Mapping[str, Sequence[str]], asked: Sequence[str], stems_asked: Set[str]
+    cells: Mapping[str, Sequence[str]], question_words: Sequence[str], question_stems: Set[str]
 ) -> dict[tuple[str, ...], dict[str, set[str]]]:
     """Return, by the stems of a value that the question may contain, its columns with its spellings in them."""
     values: dict[tuple[str, ...], dict[str, set[str]]] = defaultdict(dict)
-    begins = {word[:2] for word in asked}
+    begins = {word[:2] for word in question_words}
     for name, column in cells.items():
         for cell in set(column):
             if len(cell) > LONGEST_VALUE or (cell[:2].isascii() and cell[:2].isalnum() and cell[:2].lower() not in begins):
                 continue
-            if (stems := _stems(cell)) and stems_asked >= set(stems):
+            if (stems := _stems(cell)) and question_stems >= set(stems):
                 values[tuple(stems)].setdefault(name, set()).add(cell)
-            if _DAY.fullmatch(cell) and cell[:4] in asked:
+            if _DAY.fullmatch(cell) and cell[:4] in question_words:
                 values[cell[:4],].setdefault(name, set()).add(cell)
     return values

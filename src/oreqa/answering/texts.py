@@ -60,14 +60,14 @@ def ask(
         >>> answer.text, texts[int(answer.passage.document_key)]
         ('three', 'An octopus has three hearts.')
     """
-    asked = question_list(questions)
+    question_texts = question_list(questions)
     documents, k = _documents(texts), count(k, "the number of answers")
-    if not asked:
+    if not question_texts:
         return []
     with tempfile.TemporaryDirectory(prefix="oreqa-", ignore_cleanup_errors=True) as folder:
         index_documents(Path(folder) / "index", documents)
         with Answerer.load(Path(folder) / "index", quality=quality) as answerer:
-            return answerer.ask(questions if isinstance(questions, str) else asked, k, threshold=threshold)
+            return answerer.ask(questions if isinstance(questions, str) else question_texts, k, threshold=threshold)
 
 
 def _documents(texts: TextsToAsk) -> list[Document]:

@@ -118,8 +118,8 @@ def likely_answers(answers: Sequence[Answer], threshold: float) -> tuple[Answer,
 
 def _marking(marked: Answer, key: str, answers: Sequence[Answer]) -> Answer | None:
     """Return the first current answer in the document ``key`` that differs from a ``marked`` one."""
-    of_document = (answer for answer in answers if answer.passage.document_key == key and not answer.newer)
-    return next((answer for answer in of_document if _are_like(answer, marked)), None)
+    document_answers = (answer for answer in answers if answer.passage.document_key == key and not answer.newer)
+    return next((answer for answer in document_answers if _are_like(answer, marked)), None)
 
 
 def _are_like(first: Answer, second: Answer) -> bool:

@@ -80,21 +80,23 @@ def asks_yes_or_no(question: str) -> bool:
     return bool(_YES_OR_NO.match(question.strip())) and not _ASKS_AT_THE_END.match(question)
 
 
-def asked_names(question: str) -> set[str]:
+def queried_names(question: str) -> set[str]:
     """Return the names whose entry a question may ask for, as ``key_of`` writes them.
 
     They are names with a hyphen or an underscore, and plain words used as names.
 
     Examples:
-        >>> sorted(asked_names("Is -n --dry-run, and what does pid file do?")), asked_names("What is the capital of Chad?")
-        (['--dryrun', '-n', 'pidfile'], set())
+        >>> sorted(queried_names("Is -n --dry-run, and what does pid file do?"))
+        ['--dryrun', '-n', 'pidfile']
+        >>> queried_names("What is the capital of Chad?")
+        set()
     """
-    asked = {key_of(token) for token in _TOKEN.findall(question) if _INSIDE.search(token) or is_identifier(token)}
+    names = {key_of(token) for token in _TOKEN.findall(question) if _INSIDE.search(token) or is_identifier(token)}
     plain = {(match.lastgroup, match[match.lastgroup or 0].casefold()) for match in _PLAIN.finditer(question)}
     words = {word for group, word in plain if word not in (_PRONOUNS if group == "subject" else STOP_WORDS | _GENERAL)}
-    asked |= {match["name"] for match in _NUMBER.finditer(question)} | {key_of(word) for word in words}
+    names |= {match["name"] for match in _NUMBER.finditer(question)} | {key_of(word) for word in words}
     places = {key_of(word) for words in _BEHIND.findall(question.casefold()) for word in words.split()}
-    return asked - places or asked
+    return names - places or names
 
 
 def named_program(question: str) -> set[str]:
@@ -120,17 +122,17 @@ def document_names(key: str) -> set[str]:
     return {name for stem in stems for name in (stem, stem.rpartition(".")[0], *stem.split("-")) if name}
 
 
-def holds_options(question: str, text: str) -> bool:
+def contains_options(question: str, text: str) -> bool:
     """Return whether a text contains the question's plain-word options with their dashes: "--delete", not "delete"."""
     options = _PLAIN_OPTION.findall(question)
     return all(re.search(rf"(?<![\w-])[-‐‑–—−]+{option}(?![-_]?\w)", text, re.IGNORECASE) for option in options)
 
 
-def beside_names(question: str, asked: set[str]) -> set[str]:
+def beside_names(question: str, names: set[str]) -> set[str]:
     """Return the question's words that are not among the names, such as those of the program it asks about."""
     low = question.casefold()
     words = {word for word in WORD.findall(low) if word not in STOP_WORDS | _GENERAL}
-    return {word for word in words if not any(word in name.casefold() for name in asked)}
+    return {word for word in words if not any(word in name.casefold() for name in names)}
 
 
 def asks_what_it_is(question: str) -> bool:

@@ -63,15 +63,15 @@ words."""
 
 def asks_to_compute(question: str) -> bool:
     """Return whether a question asks how many there are, or which is the highest or lowest."""
-    asked = [word.lower() for word in WORD.findall(question)]
-    return (count_at(asked) is not None) + len(extremes_at(asked)) == 1
+    words = [word.lower() for word in WORD.findall(question)]
+    return (count_at(words) is not None) + len(extremes_at(words)) == 1
 
 
-def count_at(asked: Sequence[str]) -> int | None:
+def count_at(words: Sequence[str]) -> int | None:
     """Return where the counted noun may begin, after "how many", in lower-case words; None if nothing is counted."""
-    return next((n for n, pair in enumerate(pairwise(asked), 2) if pair == ("how", "many")), None)
+    return next((n for n, pair in enumerate(pairwise(words), 2) if pair == ("how", "many")), None)
 
 
-def extremes_at(asked: Sequence[str]) -> list[int]:
+def extremes_at(words: Sequence[str]) -> list[int]:
     """Return the positions of the words that ask for the highest or lowest."""
-    return [place for place, word in enumerate(asked) if word in HIGHEST or word in LOWEST]
+    return [place for place, word in enumerate(words) if word in HIGHEST or word in LOWEST]

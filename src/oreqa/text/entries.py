@@ -80,29 +80,29 @@ class ReferenceEntry:
     said: int
     is_row: bool = False
 
-    def matches(self, asked: set[str]) -> int:
-        """Return how well the names match those asked for, as ``key_of`` writes them.
+    def matches(self, queried: set[str]) -> int:
+        """Return how well the names match the queried ones, as ``key_of`` writes them.
 
         3 for whole names with their dashes, 2 without dashes, 1 for the beginning of a name, 0 for no match.
         """
         for names, best in ((self.names, 3), (self.parts, 1)):
-            if any(name in names or (name[0] != "-" and name in _bare(names)) for name in asked):
+            if any(name in names or (name[0] != "-" and name in _bare(names)) for name in queried):
                 return best
-            if not _bare(asked).isdisjoint(_bare(names)):
+            if not _bare(queried).isdisjoint(_bare(names)):
                 return min(best, 2)
         return 0
 
 
-def find_entries(heading: str, text: str, asked: set[str]) -> list[ReferenceEntry]:
+def find_entries(heading: str, text: str, queried: set[str]) -> list[ReferenceEntry]:
     """Return the entries of a text.
 
-    They are paragraphs that begin with a name, and, if only these are ``asked`` for, lines that are a name, or rows of a
-    name and its description. The heading may name what the beginning is about.
+    They are paragraphs that begin with a name. If these match the ``queried`` names less well, they are lines that are a
+    name, or rows of a name and its description. The heading may name what the beginning is about.
     """
-    phrases = any(_begins(match["line"], asked) for match in _FIRST_LINE.finditer(text))
-    of_paragraphs = list(_of_paragraphs(heading, text, phrases))
-    ways = [of_paragraphs, list(_of_lines(text)), list(_of_rows(text))] if asked else [of_paragraphs]
-    return max(ways, key=lambda entries: max((entry.matches(asked) for entry in entries), default=0))
+    phrases = any(_begins(match["line"], queried) for match in _FIRST_LINE.finditer(text))
+    paragraph_entries = list(_of_paragraphs(heading, text, phrases))
+    ways = [paragraph_entries, list(_of_lines(text)), list(_of_rows(text))] if queried else [paragraph_entries]
+    return max(ways, key=lambda entries: max((entry.matches(queried) for entry in entries), default=0))
 
 
 def names_something(line: str) -> bool:
@@ -110,21 +110,21 @@ def names_something(line: str) -> bool:
     return _names(line) is not None
 
 
-def may_name(asked: set[str], text: str) -> bool:
-    """Return whether a text contains one of the asked names in any spelling, and so may have its entry."""
+def may_name(queried: set[str], text: str) -> bool:
+    """Return whether a text contains one of the queried names in any spelling, and so may have its entry."""
     letters = key_of(text)
-    return any(name in text if len(name.lstrip("-")) == 1 else name.lstrip("-") in letters for name in asked)
+    return any(name in text if len(name.lstrip("-")) == 1 else name.lstrip("-") in letters for name in queried)
 
 
 def _bare(names: frozenset[str] | set[str]) -> set[str]:
     return {name.lstrip("-") for name in names}
 
 
-def _begins(line: str, asked: set[str]) -> bool:
-    """Return whether a line is a command of one or more words that is asked for."""
+def _begins(line: str, queried: set[str]) -> bool:
+    """Return whether a line is a queried command of one or more words."""
     if not (words := _WORDS.match(line)) or not _COMMAND.fullmatch(line):
         return False
-    return not asked.isdisjoint({key_of(words.group()), key_of(line.split()[0])})
+    return not queried.isdisjoint({key_of(words.group()), key_of(line.split()[0])})
 
 
 def _of_paragraphs(heading: str, text: str, phrases: bool) -> Iterator[ReferenceEntry]:
@@ -134,12 +134,12 @@ def _of_paragraphs(heading: str, text: str, phrases: bool) -> Iterator[Reference
     """
     beginning = _NUMBER.sub("", heading.rpartition(" > ")[2], count=1)
     starts: list[_Start] = []
-    if of_heading := _names(beginning) or _joined(beginning):
-        starts.append((*of_heading, 0, 0))
+    if heading_names := _names(beginning) or _joined(beginning):
+        starts.append((*heading_names, 0, 0))
     for match in _FIRST_LINE.finditer(text):
-        if not (of_line := _names(match["line"], _below(text, match.end()), phrases)):
+        if not (line_names := _names(match["line"], _below(text, match.end()), phrases)):
             continue
-        (names, parts), start, said = of_line, match.start(), match.end()
+        (names, parts), start, said = line_names, match.start(), match.end()
         for line in text[said:].splitlines()[1:]:
             is_again = line.split()[:1] == match["line"].split()[:1] and len(line.split()) <= MOST_NAME_WORDS
             is_name_too = is_again or _is_alone(line.strip(), single=False)
@@ -163,8 +163,8 @@ def _inner(text: str, starts: Sequence[_Start]) -> Iterator[_Start]:
         if match.start() in named or before.rstrip()[-1:] not in _ENDS or before.endswith("\n\n"):
             continue
         command, below = _COMMAND.fullmatch(line), _below(text, match.end())
-        if command and command["values"] and below and (of_line := _names(line, below, phrases=True)):
-            yield (*of_line, match.start(), match.end())
+        if command and command["values"] and below and (line_names := _names(line, below, phrases=True)):
+            yield (*line_names, match.start(), match.end())
 
 
 def _of_lines(text: str) -> Iterator[ReferenceEntry]:
@@ -175,13 +175,13 @@ def _of_lines(text: str) -> Iterator[ReferenceEntry]:
         if match is None or following is None or following.start() > match.end() + 1:
             continue
         line = _unquoted(match["line"])
-        if not (of_line := _names(line, following["line"], phrases=True) if _is_alone(line) else None):
+        if not (line_names := _names(line, following["line"], phrases=True) if _is_alone(line) else None):
             continue
         if starts and starts[-1][-1] + 1 == match.start():
             names, parts, start, _ = starts.pop()
-            starts.append((names | of_line[0], parts | of_line[1], start, match.end()))
+            starts.append((names | line_names[0], parts | line_names[1], start, match.end()))
         else:
-            starts.append((*of_line, match.start(), match.end()))
+            starts.append((*line_names, match.start(), match.end()))
     yield from _closed(starts, len(text))
 
 
@@ -198,9 +198,9 @@ def _unquoted(line: str) -> str:
 def _of_rows(text: str) -> Iterator[ReferenceEntry]:
     """Yield the entries that are rows: a name, a gap or a colon, and its description."""
     starts = [
-        (*of_line, match.start(), match.end())
+        (*line_names, match.start(), match.end())
         for match in _ROW.finditer(text)
-        if (of_line := _names(_unquoted(match["line"]), match["line"], phrases=True))
+        if (line_names := _names(_unquoted(match["line"]), match["line"], phrases=True))
     ]
     yield from _closed(starts, len(text), is_row=True)
 

@@ -77,8 +77,8 @@ def other_fields(question: str, text: str) -> list[Range]:
     """
     lines = list(_FIELD.finditer(text))
     adjacent = {line for pair in pairwise(lines) if pair[0].end() + 1 == pair[1].start() for line in pair}
-    asked = {word.removesuffix("s") for word in _words(question)}
-    named = {line for line in adjacent if {word.removesuffix("s") for word in _words(line["name"])} <= asked}
+    question_words = {word.removesuffix("s") for word in _words(question)}
+    named = {line for line in adjacent if {word.removesuffix("s") for word in _words(line["name"])} <= question_words}
     if not named:
         return []
     return [(line.start(), line.start("value") if line in named else line.end()) for line in lines if line in adjacent]
@@ -98,8 +98,8 @@ def ruled_out(named: Collection[str], lines: Sequence[str]) -> list[bool]:
 
 def repeats_question(question: str, answer: str) -> bool:
     """Return whether an answer has words, all from the question, which does not offer a choice of answers."""
-    asked, answered = _words(question), _words(answer)
-    return "or" not in asked and bool(answered) and answered <= asked
+    question_words, answer_words = _words(question), _words(answer)
+    return "or" not in question_words and bool(answer_words) and answer_words <= question_words
 
 
 def asks_the_same(question: str, sentence: str) -> bool:
@@ -113,8 +113,8 @@ def asks_the_same(question: str, sentence: str) -> bool:
         return False
     if _NUMBERED.match(sentence):
         return True
-    asked = _words(question) - STOP_WORDS
-    return len(asked & _words(sentence)) >= SAME_WORDS * len(asked)
+    question_words = _words(question) - STOP_WORDS
+    return len(question_words & _words(sentence)) >= SAME_WORDS * len(question_words)
 
 
 def _words(text: str) -> set[str]:

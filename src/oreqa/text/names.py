@@ -1,6 +1,6 @@
 """Names of options, settings and functions: headings that are one, and questions that contain one.
 
-A reader confuses names with similar spelling, such as ``max_wal`` and ``max_wal_senders``; ``holds_names`` tells them apart.
+A reader confuses similar names, such as ``max_wal`` and ``max_wal_senders``; ``contains_names`` tells them apart.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def key_of(name: str) -> str:
     return dashes + (bare if len(bare) == 1 else _letters(bare))
 
 
-def holds_names(names: Sequence[str], text: str) -> bool:
+def contains_names(names: Sequence[str], text: str) -> bool:
     """Return whether a text contains all names that ``identifiers`` returned, however their parts are joined there.
 
     A longer name, e.g. ``max_wal_senders`` or ``--no-edit``, does not contain a shorter one, ``max_wal`` or ``--edit``.

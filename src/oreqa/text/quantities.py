@@ -17,7 +17,7 @@ _NUMBER = re.compile(
 )
 _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}([,.\s])\d{3}(?:\1\d{3})*")
 _MARK = re.compile(r"[.,]")
-_UNTOLD = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}")
+_AMBIGUOUS = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}")
 _MINUS = "\N{MINUS SIGN}"
 
 
@@ -69,18 +69,18 @@ def _decimal_mark(numbers: Sequence[str]) -> str | None:
 
     Without other evidence, a comma before three digits separates thousands, as in English.
     """
-    marks = {mark for number in numbers if (mark := _told_mark(number))}
+    marks = {mark for number in numbers if (mark := _evident_mark(number))}
     if marks:
         return marks.pop() if len(marks) == 1 else None
-    untold = [match[0] for number in numbers if (match := _MARK.search(number))]
-    is_clear = set(untold) <= {","} or (set(untold) == {"."} and len(untold) == len(numbers))
+    ambiguous = [match[0] for number in numbers if (match := _MARK.search(number))]
+    is_clear = set(ambiguous) <= {","} or (set(ambiguous) == {"."} and len(ambiguous) == len(numbers))
     return "." if is_clear else None
 
 
-def _told_mark(number: str) -> str:
+def _evident_mark(number: str) -> str:
     """Return the decimal mark evident from a number: the second of two, not one that occurs twice; empty if ambiguous."""
     marks = _MARK.findall(number)
-    if not marks or _UNTOLD.fullmatch(number):
+    if not marks or _AMBIGUOUS.fullmatch(number):
         return ""
     is_grouped = len(marks) > 1 and len(set(marks)) == 1
     return ("," if marks[0] == "." else ".") if is_grouped else str(marks[-1])

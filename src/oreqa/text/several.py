@@ -19,7 +19,7 @@ _NO_NOUN = (
 """Words that end like plurals but are none."""
 
 _PLURAL = rf"(?!(?:{_NO_NOUN})\b)(?:[\w-]{{2,}}(?<![sui])s|people|men|women|children|criteria|indices)\b(?!')"
-_ASKED_NUMBER = re.compile(
+_REQUESTED_NUMBER = re.compile(
     r"\b(?:which|what|who|whose|where|name|list|names of)(?: (?:are|were))?(?: all)?(?: (?:the|its|their|his|her|my))?"
     rf"(?: (?:first|last|other|main))? ({_NUMBER}) (?!of\b|or\b|percent\b)(?:[\w'-]+ ){{0,3}}?{_PLURAL}",
     re.IGNORECASE,
@@ -66,14 +66,14 @@ _LIST_MARK = re.compile(r"\s*[-*•‣◦–]\s+(?=\S)")
 _QUOTES = " \t\n\"'`‘’‚“”„«»"
 
 
-def asked_number(question: str) -> int | None:
+def requested_number(question: str) -> int | None:
     """Return how many things a question asks for, up to ten; None if it does not say.
 
     Examples:
-        >>> asked_number("Which three protocols are supported?"), asked_number("Who of the two men won?")
+        >>> requested_number("Which three protocols are supported?"), requested_number("Who of the two men won?")
         (3, None)
     """
-    match = _ASKED_NUMBER.search(question)
+    match = _REQUESTED_NUMBER.search(question)
     return None if match is None or _SINGLE.search(question) else _NUMBERS.get(match[1].lower()) or int(match[1])
 
 
@@ -88,7 +88,7 @@ def asks_for_several(question: str) -> bool:
     """
     if _SINGLE.search(question):
         return False
-    return bool(_ASKED_NUMBER.search(question) or _SEVERAL.search(question))
+    return bool(_REQUESTED_NUMBER.search(question) or _SEVERAL.search(question))
 
 
 def listed_items(text: str) -> list[Range]:

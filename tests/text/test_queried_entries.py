@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from oreqa.text.asked_entries import asked_entries, other_entries
+from oreqa.text.queried_entries import other_entries, queried_entries
 
 OPTIONS = "-l, --keep-last=N\nkeep some\n\n--keep=N\nkeep all, not with --keep-last\n\nProse in it.\n\n--user=U\n\n--password=P\nlog in\n\n--batch\n--no-batch\nask nothing"
 
@@ -137,7 +137,7 @@ def test_terms_of_a_list_inside_of_an_entry_are_apart() -> None:
 def chosen(question: str, *texts: tuple[str, str, str]) -> list[list[str]]:
     return [
         [text[entry.start : entry.end].strip() for entry in entries]
-        for entries, (*_, text) in zip(asked_entries(question, texts), texts, strict=True)
+        for entries, (*_, text) in zip(queried_entries(question, texts), texts, strict=True)
     ]
 
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 
 from oreqa.core import Range
-from oreqa.text.asking import asked_names, beside_names
+from oreqa.text.asking import beside_names, queried_names
 from oreqa.text.defaults import asks_for_default, mentions_default, without_default
 from oreqa.text.entries import ReferenceEntry, find_entries, may_name
-from oreqa.text.names import holds_names
+from oreqa.text.names import contains_names
 from oreqa.text.stop_words import WORD
 
 ReferenceText = tuple[str, str, str]
@@ -24,19 +24,19 @@ _VALUE = re.compile(r"[:=(]|default", re.IGNORECASE)
 _PARAGRAPH = re.compile(r"(?:[^\n]+\n?)+")
 
 
-def asked_entries(question: str, texts: Sequence[ReferenceText]) -> list[list[ReferenceEntry]]:
+def queried_entries(question: str, texts: Sequence[ReferenceText]) -> list[list[ReferenceEntry]]:
     """Return, for each text, the entries about a name that a question asks for.
 
     If the question also names documents or headings, only their entries count, and of several spellings only the question's,
     with its dashes.
 
     Examples:
-        >>> [[entry]] = asked_entries("What does --keep do?", [("a.1", "OPTIONS", "--keep=N\\nkeep all")])
+        >>> [[entry]] = queried_entries("What does --keep do?", [("a.1", "OPTIONS", "--keep=N\\nkeep all")])
         >>> entry.names, entry.said
         (frozenset({'--keep'}), 8)
     """
-    asked = asked_names(question)
-    held = [number for number, (_, heading, text) in enumerate(texts) if may_name(asked, f"{heading}\n{text}")]
+    queried = queried_names(question)
+    held = [number for number, (_, heading, text) in enumerate(texts) if may_name(queried, f"{heading}\n{text}")]
     chosen = dict(zip(held, _chosen(question, [texts[number] for number in held])[1], strict=True))
     return [chosen.get(number, []) for number in range(len(texts))]
 
@@ -56,41 +56,45 @@ def other_entries(question: str, texts: Sequence[ReferenceText]) -> list[list[Ra
     if not any(chosen):
         return [[] for _ in texts]
     excluded = [
-        [(entry.start, entry.end) for entry in of_text if entry not in asked_for]
-        for of_text, asked_for in zip(every, chosen, strict=True)
+        [(entry.start, entry.end) for entry in text_entries if entry not in chosen_entries]
+        for text_entries, chosen_entries in zip(every, chosen, strict=True)
     ]
     if asks_for_default(question):
-        asked = asked_names(question)
-        for ranges, of_text, asked_for, (*_, text) in zip(excluded, every, chosen, texts, strict=True):
-            for entry in asked_for:
+        queried = queried_names(question)
+        for ranges, text_entries, chosen_entries, (*_, text) in zip(excluded, every, chosen, texts, strict=True):
+            for entry in chosen_entries:
                 parts = list(without_default(text, entry.start, entry.end))
                 if entry.start < entry.said and not _VALUE.search(text, entry.start, entry.said):
                     parts = parts if (entry.start, entry.end) in parts else [(entry.start, entry.said), *parts]
                 ranges.extend(parts)
-            ranges.extend(_other_paragraphs(text[: of_text[0].start if of_text else len(text)], asked))
+            ranges.extend(_other_paragraphs(text[: text_entries[0].start if text_entries else len(text)], queried))
     return excluded
 
 
 def _chosen(question: str, texts: Sequence[ReferenceText]) -> tuple[list[list[ReferenceEntry]], list[list[ReferenceEntry]]]:
     """Return the entries of each text, and those of them that are asked for."""
-    if not (asked := asked_names(question)):
+    if not (queried := queried_names(question)):
         return [[] for _ in texts], [[] for _ in texts]
-    every = [find_entries(heading, text, asked) for _, heading, text in texts]
-    other_names = {word.removesuffix("s") for word in beside_names(question, asked)}
+    every = [find_entries(heading, text, queried) for _, heading, text in texts]
+    other_names = {word.removesuffix("s") for word in beside_names(question, queried)}
     named = [
         len(other_names & {word.removesuffix("s") for word in WORD.findall(f"{document} {heading}".casefold())})
         for document, heading, _ in texts
     ]
     spelt = [token.strip("-") for token in _SPELT.findall(question.casefold())]
     ranks = [
-        [_rank(entry, entry.matches(asked), count, spelt, text[entry.start : entry.said] or heading) for entry in of_text]
-        for count, of_text, (_, heading, text) in zip(named, every, texts, strict=True)
+        [
+            _rank(entry, entry.matches(queried), count, spelt, text[entry.start : entry.said] or heading)
+            for entry in text_entries
+        ]
+        for count, text_entries, (_, heading, text) in zip(named, every, texts, strict=True)
     ]
-    best = max((rank for of_text in ranks for rank in of_text), default=())
+    best = max((rank for text_ranks in ranks for rank in text_ranks), default=())
     if not best:
         return every, [[] for _ in texts]
     return every, [
-        [entry for entry, rank in zip(*of_text, strict=True) if rank == best] for of_text in zip(every, ranks, strict=True)
+        [entry for entry, rank in zip(text_entries, text_ranks, strict=True) if rank == best]
+        for text_entries, text_ranks in zip(every, ranks, strict=True)
     ]
 
 
@@ -103,11 +107,11 @@ def _rank(entry: ReferenceEntry, matched: int, named: int, spelt: Sequence[str],
     return (matched > 1, named, not entry.is_row, matched, is_spelt) if matched else ()
 
 
-def _other_paragraphs(text: str, asked: set[str]) -> list[Range]:
-    """Return the paragraphs outside of entries that do not mention both a default and an asked name."""
-    names = [name.lstrip("-").casefold() for name in asked]
+def _other_paragraphs(text: str, queried: set[str]) -> list[Range]:
+    """Return the paragraphs outside of entries that do not mention both a default and a name in question."""
+    names = [name.lstrip("-").casefold() for name in queried]
     return [
         match.span()
         for match in _PARAGRAPH.finditer(text)
-        if not (mentions_default(match.group()) and any(holds_names([name], match.group()) for name in names))
+        if not (mentions_default(match.group()) and any(contains_names([name], match.group()) for name in names))
     ]
