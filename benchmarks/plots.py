@@ -93,7 +93,24 @@ def retrieval(axes: Axes) -> None:
     axes.set(xlabel="MRR on ReQA SQuAD dev, 10,250 candidate sentences", xlim=(0, 100))
 
 
-def augmentation(axes: Axes) -> None:
+def reranking(axes: Axes) -> None:
+    """Draw hybrid search with the packaged encoder before and after re-ranking, by the weight that ships (on SQuAD 0.3)."""
+    before, runs = read("retriever/general.json")["packaged"], "augmentation/{}-reranked/metrics.json"
+    places = {
+        "ReQA SQuAD dev": ("squad dev", "reqa-squad"),
+        "NQ, held-out articles": ("nq held out", "nq"),
+        "SelQA test": ("selqa test", "selqa"),
+        "MedQuAD test": ("medquad test", "medquad"),
+    }
+    scores = {
+        "hybrid search": [before[place]["hybrid"]["after"] for place, _ in places.values()],
+        "re-ranked": [read(runs.format(name))["mrr"] for _, name in places.values()],
+    }
+    paired_bars(axes, list(places), scores, "{:.1f}")
+    axes.set(xlabel="MRR of the answer's sentence", xlim=(0, 110))
+
+
+def silver_pairs(axes: Axes) -> None:
     """Draw what each use of the classifier gains in a dual encoder, compared with training on the gold pairs alone."""
     one_seed = {"SQuAD": "squad-reqa", "NQ": "nq-nq", "MedQuAD": "medquad-test-medquad-classifier"}
     three_seeds = {"SQuAD": "squad-reqa-3-seeds", "NQ": "nq-nq-3-seeds"}
@@ -104,8 +121,8 @@ def augmentation(axes: Axes) -> None:
     }
     styles = {"SQuAD": (OURS, "o"), "NQ": (SECOND, "s"), "MedQuAD": (THIRD, "D")}
     for offset, name in enumerate(one_seed):
-        single = read(f"augmentation/{one_seed[name]}.json")["runs"]
-        several = read(f"augmentation/{three_seeds[name]}.json")["runs"] if name in three_seeds else {}
+        single = read(f"silver/{one_seed[name]}.json")["runs"]
+        several = read(f"silver/{three_seeds[name]}.json")["runs"] if name in three_seeds else {}
         gains = [(several if key in several else single)[key]["mrr over dense, gold"] for key in uses.values()]
         means = [100 * gain["mean"] for gain in gains]
         below = [100 * (gain["mean"] - gain["low"]) for gain in gains]
@@ -402,7 +419,7 @@ def shared_errors(axes: Axes) -> None:
 
 def published_gains(axes: Axes) -> None:
     """Draw what each method gains over its baseline, in the papers' points of MRR, EM or R@5, and here."""
-    silver = read("augmentation/squad-reqa-96-wide-3-seeds.json")["runs"]["dense, + silver, w = p^2"]
+    silver = read("silver/squad-reqa-96-wide-3-seeds.json")["runs"]["dense, + silver, w = p^2"]
     endx = read("endx/squad.json")["rows"]
     spans = read("reconsider/large.json")["nq"]
     pretraining = read("proqa/pretraining-squad.json")["rows"]
@@ -436,7 +453,8 @@ def added_in_turn(axes: Axes) -> None:
 
 PLOTS: dict[str, tuple[Callable[[Axes], None], float]] = {
     "fusion": (retrieval, 3.2),
-    "augmentation": (augmentation, 3.2),
+    "augmentation": (reranking, 2.8),
+    "silver": (silver_pairs, 3.2),
     "reconsider": (reading, 3.0),
     "spans": (spans, 4.2),
     "confidence": (confidence, 3.6),

@@ -33,7 +33,7 @@ def _endx(
 
 
 def _gold(name: str, file: str) -> Figure:
-    return (f"augmentation/{file}.json", "runs", name, "mrr@100")
+    return (f"silver/{file}.json", "runs", name, "mrr@100")
 
 
 def _lists(row: str) -> Figure:
@@ -81,7 +81,7 @@ ROWS: dict[str, list[Row]] = {
             "72.8→73.7",
             tuple(_gold(name, _AUGMENTED) for name in _SILVER),
             "500×8; 10,539",
-            (f"augmentation/{_AUGMENTED}.json", "seeds"),
+            (f"silver/{_AUGMENTED}.json", "seeds"),
             "cannot be said: p 0.26",
         ),
         Row("3", "gold→silver, NQ", "58.9→65.9", verdict="not run anew; MiniLM, no commit named: +0.10, p 0.86"),
