@@ -20,7 +20,7 @@ from support.paper_rows import ROWS, Figure, Row
 from oreqa.files import write_json, write_text
 
 PAGE = ROOT / "docs" / "results" / "papers.md"
-HEAD = "| table | what | paper | here | learned; asked; seeds | verdict |\n|---|---|---|---|---|---|"
+HEAD = "| table, what | paper | here | learned; asked; seeds | verdict |\n|---|---|---|---|---|"
 
 
 def read(figure: Figure, results: Path = RESULTS) -> Any:
@@ -49,14 +49,15 @@ def has_commit(figure: Figure, results: Path) -> bool:
 
 def line(row: Row, results: Path = RESULTS) -> str:
     """Format the row in Markdown; a dagger marks figures whose exact commit is unknown."""
+    what = f"**{row.table}** {row.system}"
     if not row.ours:
-        return f"| {row.table} | {row.system} | {row.theirs} | | | {row.verdict} |".replace("|  |", "| |")
+        return f"| {what} | {row.theirs} | | | {row.verdict} |".replace("|  |", "| |")
     seeds = row.seeds if isinstance(row.seeds, int) else read(row.seeds, results)
     values = [read(figure, results) for figure in row.ours]
     counts = all(isinstance(value, int) for value in values)
     ours = "→".join(str(value) if counts else shown(value, seeds) for value in values)
     mark = "" if all(has_commit(figure, results) for figure in row.ours) else "†"
-    cells = (row.table, row.system, row.theirs, ours + mark, f"{row.size}; {seeds}", row.verdict)
+    cells = (what, row.theirs, ours + mark, f"{row.size}; {seeds}", row.verdict)
     return f"| {' | '.join(cells)} |".replace("|  |", "| |")
 
 
