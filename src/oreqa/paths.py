@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shlex
 from pathlib import Path
 
@@ -54,6 +55,28 @@ def index_option(folder: Path) -> str:
         is_default = folder == new_index()
     return "" if is_default else f" --index {shlex.quote(str(folder))}"
 
+
+def is_generation(path: Path) -> bool:
+    """Return whether a folder's entry is a generation of an index, as every index has."""
+    return bool(_GENERATION.fullmatch(path.name)) and Path(path, "manifest.json").is_file()
+
+
+def is_index(path: Path) -> bool:
+    """Return whether a path is the folder of an index."""
+    try:
+        return any(map(is_generation, path.iterdir()))
+    except OSError:  # a file, or a folder that cannot be read
+        return False
+
+
+def need_questions_file(path: Path, file: str = "questions.json") -> None:
+    """Raise InputError, with the command that makes questions from it in a ``file``, if a path is an index."""
+    if is_index(path):
+        command = f"oreqa generate --index {shlex.quote(str(path))} --out {file}"
+        raise InputError(f"{path}: it is an index, not a file of questions; give one, or make it first: {command}")
+
+
+_GENERATION = re.compile(r"search-\d{6,}")
 
 INDEX_HERE = ".oreqa"
 """The name of a folder's own index."""

@@ -5,17 +5,21 @@ from pathlib import Path
 
 import pytest
 
+from oreqa.datasets.counts import count_data
 from oreqa.datasets.load import (
     answered_questions,
     data_kind,
     load_paragraphs,
+    load_passages,
     load_question_file,
     load_task,
     load_training_pairs,
     questions_to_ask,
 )
+from oreqa.datasets.pairs import load_pairs
 from oreqa.datasets.paragraphs import is_held_out
 from oreqa.errors import InputError
+from oreqa.generation import generate_questions
 
 
 def test_a_file_of_another_ending_is_refused(tmp_path: Path) -> None:
@@ -23,6 +27,22 @@ def test_a_file_of_another_ending_is_refused(tmp_path: Path) -> None:
         load_paragraphs(tmp_path / "a.txt")
     with pytest.raises(InputError, match="a table has no paragraphs"):
         load_paragraphs(tmp_path / "a.csv.gz")
+
+
+def test_an_index_is_no_file_of_questions(tmp_path: Path) -> None:
+    """The error names the command that makes questions from it."""
+    index = tmp_path / "kb"
+    (index / "search-000001").mkdir(parents=True)
+    (index / "search-000001" / "manifest.json").write_text("{}")
+    makes = f"{index}: it is an index, not a file of questions; .* oreqa generate --index {index} --out questions.json"
+    for load in (data_kind, load_paragraphs, load_task, load_training_pairs, load_question_file, count_data):
+        with pytest.raises(InputError, match=makes):
+            load(index)
+    with pytest.raises(InputError, match=makes):
+        list(load_pairs(index))
+    for use in (load_passages, lambda data: generate_questions(tmp_path / "q.jsonl", data=data)):
+        with pytest.raises(InputError, match="it is an index, not a BEIR folder; name it as index"):
+            use(index)
 
 
 def test_questions_of_a_list_with_an_answer_or_a_pattern(tmp_path: Path) -> None:

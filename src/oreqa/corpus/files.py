@@ -18,14 +18,13 @@ from oreqa.corpus.opening import open_file
 from oreqa.corpus.readers import is_supported
 from oreqa.corpus.unread import archive_suffix, how_to_download, how_to_unpack, is_document_name, may_be_gzipped_text
 from oreqa.errors import InputError, describe
-from oreqa.paths import full_path
+from oreqa.paths import full_path, is_generation
 
 IGNORE_FILE = ".oreqaignore"
 """Name of the file that lists, in .gitignore syntax, what not to index in its folder and below."""
 
 _NOT_UNICODE = "its name is not UTF-8: rename it"
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_SEARCH = re.compile(r"search-\d{6,}")
 _Rules = tuple[tuple[int, pathspec.GitIgnoreSpec], ...]
 _ALWAYS_IGNORED = (".*", "node_modules/", "__pycache__/")
 
@@ -172,7 +171,7 @@ class _Walk:
             try:
                 with os.scandir(folder.path) as listing:
                     entries = sorted(listing, key=lambda entry: entry.name)
-                if folder.relative and any(map(_is_search, entries)):
+                if folder.relative and any(is_generation(Path(entry.path)) for entry in entries):
                     continue  # the folder is an index, not documents
                 rules = folder.rules
                 if any(entry.name == IGNORE_FILE for entry in entries):
@@ -243,11 +242,6 @@ class _Walk:
 
 def _extension(path: Path) -> str:
     return archive_suffix(path) or path.suffix.lower()
-
-
-def _is_search(entry: os.DirEntry[str]) -> bool:
-    """Return whether a folder's entry is a generation of an index, as every index has."""
-    return bool(_SEARCH.fullmatch(entry.name)) and Path(entry.path, "manifest.json").is_file()
 
 
 def _read_rules(path: Path) -> pathspec.GitIgnoreSpec:

@@ -9,6 +9,7 @@ from typing import Any
 
 from oreqa.errors import InputError
 from oreqa.files import byte_lines, need, need_id, optional, read_jsonl, write_jsonl, write_text
+from oreqa.paths import is_index, need_questions_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,7 @@ def load_beir(folder: Path, split: str) -> Beir:
 
     Raises InputError for a missing file or split, a malformed row, or a judgement on an unknown document or question.
     """
+    need_questions_file(folder)
     if not folder.is_dir():
         raise InputError(f"{folder}: there is no such folder; a BEIR folder holds corpus.jsonl, queries.jsonl and qrels/")
     corpus, queries_file = load_corpus(folder), _file(folder, "queries.jsonl")
@@ -50,7 +52,9 @@ def load_beir(folder: Path, split: str) -> Beir:
 
 
 def load_corpus(folder: Path) -> tuple[Entry, ...]:
-    """Read the documents of a BEIR folder. Raises InputError for a missing file or a malformed row."""
+    """Read the documents of a BEIR folder. Raises InputError for an index, a missing file or a malformed row."""
+    if is_index(folder):
+        raise InputError(f"{folder}: it is an index, not a BEIR folder; name it as index, not as data")
     return tuple(
         Entry(need_id(row, "_id", where), optional(row, "title", str, "", where), need(row, "text", str, where))
         for where, row in _rows(_file(folder, "corpus.jsonl"))

@@ -17,6 +17,7 @@ from oreqa.datasets.reqa import ReqaTask, beir_task, build_reqa, need_questions
 from oreqa.datasets.tables import is_table, table_columns
 from oreqa.errors import InputError
 from oreqa.files import read_jsonl
+from oreqa.paths import need_questions_file
 
 Kind = Literal["squad", "mrqa", "questions", "pairs", "beir", "unknown"]
 
@@ -24,8 +25,9 @@ Kind = Literal["squad", "mrqa", "questions", "pairs", "beir", "unknown"]
 def data_kind(path: Path) -> Kind:
     """Return the kind of a data folder or file by name and, for JSON lines and tables, by the first row; it may be gzipped.
 
-    A table with a column of passages contains pairs, any other contains questions.
+    A table with a column of passages contains pairs, any other contains questions. Raises InputError for an index.
     """
+    need_questions_file(path)
     name = path.name.lower().removesuffix(".gz")
     if path.is_dir():
         return "beir"
@@ -79,6 +81,7 @@ def load_question_file(path: Path, held_out: bool | None = None) -> QuestionFile
     Of the latter, those of its training articles, of its ``held_out`` ones, or of all (None). Raises InputError for another
     file type, and naming a malformed row.
     """
+    need_questions_file(path, "questions.jsonl")
     kind = data_kind(path)
     if kind in ("questions", "pairs"):
         return QuestionFile(load_question_list(path), [], [])

@@ -23,6 +23,7 @@ from oreqa.datasets.reqa import ReqaTask
 from oreqa.datasets.tables import COLUMN_NAMES, is_table, table_rows
 from oreqa.errors import InputError
 from oreqa.files import need, optional, read_jsonl
+from oreqa.paths import need_questions_file
 
 GOLD, SILVER = "gold", "silver"
 
@@ -93,6 +94,7 @@ def load_pairs(path: Path) -> Iterator[Pair]:
 
 def read_pair_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the places of pairs, and their rows in the form of ``pair_row``. Raises InputError for invalid rows."""
+    need_questions_file(path, "questions.jsonl")
     if not is_table(path):
         yield from ((f"{path}, line {number}", _with_answer(row)) for number, row in read_jsonl(path))
         return

@@ -17,6 +17,7 @@ from oreqa.errors import InputError
 from oreqa.index.passages import index_data, index_folder
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
+from oreqa.paths import is_index
 from oreqa.progress import Progress
 
 
@@ -47,7 +48,8 @@ def open_source(
     if index is None and data is None:
         raise InputError("name an index or data to make questions from")
     folder = Path(data) if data is not None and as_path(data, "data").is_dir() else None
-    if folder and not any((folder / name).is_file() for name in ("corpus.jsonl", "corpus.jsonl.gz")):
+    corpus = ("corpus.jsonl", "corpus.jsonl.gz")
+    if folder and not is_index(folder) and not any((folder / name).is_file() for name in corpus):
         raise InputError(f"{data}: it is no BEIR folder; make an index of documents with oreqa index, and name it as index")
     read_only = data is not None and not searched and folder is None
     reason = "round_trip is 0" if read_only else "no data is named"
