@@ -236,4 +236,9 @@ def test_arguments_that_would_be_ignored_are_refused(
     (tmp_path / "q.jsonl").write_text('{"question": "a", "answers": ["b"]}\n')
     with pytest.raises(InputError, match="leave model out"):
         evaluate_openqa(tmp_path / "q.jsonl", tmp_path / "o", index=tmp_path / "kb", model="minilm-reader", **arguments)
+    asked = (
+        f"kb: it is an index of documents, .* leave index out, or give a list .* oreqa generate --index {tmp_path / 'kb'}"
+    )
+    with pytest.raises(InputError, match=asked):
+        evaluate_openqa(squad_file, tmp_path / "o", index=tmp_path / "kb", model=tiny, **arguments)
     assert not (tmp_path / "o").exists()

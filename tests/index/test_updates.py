@@ -305,7 +305,10 @@ def test_a_users_index_is_never_replaced_by_a_task(tmp_path: Path, library: Path
     passages = [paragraph_passage(Document("d", "", "Bees hum."))]
     index_files(tmp_path / "kb", [library], settings)
     expected = content(tmp_path / "kb")
-    with pytest.raises(IndexStateError, match="this index holds documents, not a task's passages; use another folder"):
+    refused = (
+        "this index holds documents, not a task's passages; the data's passages need an index of their own; name another"
+    )
+    with pytest.raises(IndexStateError, match=refused):
         index_passages(tmp_path / "kb", passages, settings)
     assert content(tmp_path / "kb") == expected
     index_passages(tmp_path / "task", passages, settings)

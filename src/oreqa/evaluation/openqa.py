@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -28,7 +29,7 @@ from oreqa.evaluation.open_scores import (
 )
 from oreqa.evaluation.retrieval import reranking_settings
 from oreqa.files import write_json
-from oreqa.index.passages import index_passages
+from oreqa.index.passages import holds_documents, index_passages
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
@@ -240,6 +241,12 @@ def _open_collection(
     progress: Progress,
 ) -> Index:
     """Return the index of the data's passages; for data without any, the named ``index``."""
+    if passages and index and holds_documents(Path(index)):
+        listed = f"oreqa generate --index {shlex.quote(str(index))} --out questions.jsonl"
+        raise InputError(
+            f"{index}: it is an index of documents, and questions of {data} are asked of its own paragraphs: "
+            f"leave index out, or give a list of questions for it, as of {listed}"
+        )
     if passages:
         opened = index_passages(Path(index) if index else out / "index", passages, settings, device, progress)
     elif (index := index or default_index()) is None:

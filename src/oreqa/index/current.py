@@ -158,7 +158,8 @@ def read_current_state(folder: Path, settings: Settings, holds: Holds) -> Curren
         built_with = store.read_settings(database)
         _check_settings(folder, settings, built_with)
         if (content := store.read_setting(database, "holds")) != holds:
-            raise IndexStateError(f"{folder}: this index holds {content}, not {holds}; use another folder")
+            data = "; the data's passages need an index of their own" if content == "documents" else ""
+            raise IndexStateError(f"{folder}: this index holds {content}, not {holds}{data}; name another folder")
         name_keys(database)
         return CurrentState(
             generation=generation,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence, Sized
+from contextlib import closing
 from itertools import groupby
 from pathlib import Path
 
@@ -15,9 +16,11 @@ from oreqa.core import Document, Passage
 from oreqa.datasets.beir import Entry, load_corpus
 from oreqa.datasets.load import load_passages
 from oreqa.errors import InputError
+from oreqa.index.generations import with_newest
 from oreqa.index.search import Index
-from oreqa.index.store import Settings
+from oreqa.index.store import Settings, open_documents, read_setting
 from oreqa.index.writer import open_writer
+from oreqa.paths import is_index
 from oreqa.progress import Progress, no_progress, show
 
 
@@ -74,6 +77,14 @@ def index_data(
     if not any(passage.text.strip() for passage in passages):
         raise InputError(f"{data}: it holds no paragraph with text")
     return index_passages(folder, passages, settings, device, progress)
+
+
+def holds_documents(folder: Path) -> bool:
+    """Return whether a folder is an index of a user's documents, not of a task's passages. Raises IndexStateError."""
+    if not is_index(folder):
+        return False
+    with closing(with_newest(folder, open_documents)) as database:
+        return read_setting(database, "holds") == "documents"
 
 
 def index_folder(index: str | Path | None, out: Path) -> Path:
