@@ -9,6 +9,7 @@ from typing import Any, Literal
 from oreqa.as_json import place_json, scores_json, stretch_json
 from oreqa.core import Passage, Range, Sentence, shown
 from oreqa.notebook import answer_html
+from oreqa.visible import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ class Computation:
             ('3 rows of a table', '2 headings of a change log')
         """
         unit, place = ("heading", "a change log") if self.operation == "latest" else ("row", "a table")
-        return f"{self.looked_at:,} {unit}{'' if self.looked_at == 1 else 's'} of {place}"
+        return f"{counted(self.looked_at, unit)} of {place}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the computation as ``oreqa ask --json`` prints it, with the rows that prove it."""

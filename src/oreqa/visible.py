@@ -1,4 +1,4 @@
-"""Makes texts safe to display: what a terminal or page would obey rather than show becomes a mark."""
+"""Makes texts safe to display: what a terminal or page would obey rather than show becomes a mark; and counts."""
 
 from __future__ import annotations
 
@@ -20,3 +20,8 @@ def visible(text: str, lines: bool = False) -> str:
     With ``lines``, line breaks and tabs stay.
     """
     return text.translate(_LINES if lines else _MARKS)
+
+
+def counted(number: int, noun: str) -> str:
+    """Return e.g. ``1 file`` or ``2,000 files``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

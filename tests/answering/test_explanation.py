@@ -121,7 +121,7 @@ def test_an_expected_answer_is_followed_to_the_stage_that_lost_it(spans: Answere
     word = max(lost.hit.passage.text.split(), key=len).strip(".")
     below = spans.explain(question, word)
     assert below.stage == "search"
-    assert below.reason == f"“{word}” first stands in passage {lost.rank} of the search; {len(read)} were read."
+    assert below.reason == f"“{word}” first stands in passage {lost.rank} of the search; the reader read {len(read)}."
     assert [hit.holds_expected for hit in below.hits] == [word in text for text in texts]
 
 

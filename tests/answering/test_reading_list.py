@@ -111,6 +111,9 @@ def test_the_reply_and_its_explanation_name_what_was_read(
         lost = next(hit for hit in explanation.hits if hit.rank < max(ranks) and not hit.was_read)
         number = next(word for word in lost.hit.passage.text.split() if word.isdigit())
         traced = answerer.explain("Who eats a bone?", number)
-        assert (traced.stage, "but the smaller reader ranked 3 others before it" in traced.reason) == ("reader", True)
+        assert (traced.stage, "but the smaller reader ranked 3 others before it, to read" in traced.reason) == (
+            "reader",
+            True,
+        )
         keys = {hit.passage.document_key for hit in reply.hits}
         assert {answer.passage.document_key for answer in reply.answers} <= keys

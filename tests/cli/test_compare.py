@@ -44,7 +44,7 @@ def test_runs_are_named_without_what_their_paths_have_in_common(tmp_path: Path) 
         folder.parent.mkdir(parents=True)
         finished_run(folder, [0.5], "Where?")
     shown = CliRunner().invoke(app, ["compare", str(first), str(second)]).stdout
-    assert shown.startswith("y/run against x/run: 1 questions")
+    assert shown.startswith("y/run against x/run: 1 question")
 
 
 def test_a_comparison_is_not_written_over_a_run(tmp_path: Path) -> None:

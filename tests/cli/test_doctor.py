@@ -89,7 +89,7 @@ def test_an_index_is_checked(tmp_path: Path) -> None:
     (tmp_path / "tower.md").write_text("# Tower\n\nThe tower is 24 m tall.\n")
     assert CliRunner().invoke(app, ["index", "tower.md"]).exit_code == 0
     looked_at = checks()
-    assert looked_at["index", "folder"]["detail"] == ".oreqa: 1 documents, 1 passages, 1 sentences"
+    assert looked_at["index", "folder"]["detail"] == ".oreqa: 1 document, 1 passage, 1 sentence"
     assert looked_at["index", "calibration"]["detail"] == "answers have a probability"
     (words,) = Path(".oreqa").rglob("documents.db")
     content = bytearray(words.read_bytes())

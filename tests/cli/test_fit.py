@@ -62,7 +62,7 @@ def test_a_fit_is_reported_and_used(kb: Path, questions: Path) -> None:
     last = run("fit", "--index", kb, "--data", questions, "--reader", "none").stdout.splitlines()[-4:]
     assert last[0].startswith("the search keeps its weights: ")
     assert last[1].startswith("the calibration stays: ")
-    assert last[2] == f"{again['kept_answers']} held-out answers were kept, for: oreqa ask --at-least SHARE"
+    assert last[2] == f"kept: {again['kept_answers']} held-out answers, for: oreqa ask --at-least SHARE"
     assert last[3] == f"{kb} keeps its weights"
 
 

@@ -22,8 +22,9 @@ from typer.testing import CliRunner, Result
 import oreqa
 from oreqa.cli import app, output
 from oreqa.cli.console import Indented, unwrapped
-from oreqa.cli.output import one_line, print_json, questions_of, visible
+from oreqa.cli.output import counted, one_line, print_json, questions_of, visible
 from oreqa.errors import InputError
+from oreqa.evaluation.report import run_title
 
 # Clipboard, window title, link, clear screen; C1, next line, right-to-left override, line separator, tags of rich.
 HOSTILE = (
@@ -47,6 +48,17 @@ def oreqa_process(*arguments: str, **settings: Any) -> subprocess.CompletedProce
     path = str(Path(oreqa.__file__).parent.parent)
     env = {**os.environ, "PYTHONPATH": path, **settings.pop("env", {})}
     return subprocess.run([sys.executable, "-m", "oreqa", *arguments], env=env, stderr=subprocess.PIPE, **settings)
+
+
+def test_one_thing_is_no_several() -> None:
+    """Messages of commands count by ``counted``, so that none says "1 questions"."""
+    assert [counted(number, "step") for number in (0, 1, 2000)] == ["0 steps", "1 step", "2,000 steps"]
+    things = "questions|passages|pairs|rows|steps|negatives|documents|files|answers|marks"
+    uncounted = re.compile(rf"\{{[^{{}}]*:,\}} ([a-z-]+ )?({things})\b")
+    files = (Path(oreqa.__file__).parent / "cli").glob("*.py")
+    assert not [(file.name, match[0]) for file in files for match in uncounted.finditer(file.read_text())]
+    summary = {"task": "openqa", "mode": "reader", "questions": 1, "candidates": 2}
+    assert run_title(summary) == "openqa reader: 1 question, 2 candidates"
 
 
 def test_every_character_keeps_its_place() -> None:

@@ -59,6 +59,7 @@ from oreqa.models.names import CLASSIFIER, find_model
 from oreqa.paths import partial_file
 from oreqa.progress import Progress, no_progress, show
 from oreqa.training import need_torch
+from oreqa.visible import counted
 
 FEWEST_QUESTIONS = 30
 """The fewest held-out questions with which a gain can be told from chance."""
@@ -290,7 +291,7 @@ def _tasks(passages: Sequence[Passage], questions: Path, marked: Sequence[Pair],
     train, held_out = build_tasks(passages, generated, chain(*others))
     if len(held_out.questions) < FEWEST_QUESTIONS:
         raise InputError(
-            f"{questions}: {len(held_out.questions)} of its {len(generated)} questions are held out to measure by; at least "
-            f"{FEWEST_QUESTIONS} are needed: {_MORE}"
+            f"{questions}: {len(held_out.questions)} of {counted(len(generated), 'question')} are held out to measure by; "
+            f"at least {FEWEST_QUESTIONS} are needed: {_MORE}"
         )
     return train, held_out

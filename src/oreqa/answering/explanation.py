@@ -23,6 +23,7 @@ from oreqa.models.fitted import Calibration
 from oreqa.text.answers import f1_score, occurrences
 from oreqa.text.names import identifiers
 from oreqa.text.stop_words import STOP_WORDS
+from oreqa.visible import counted
 
 EXPLAINED_HITS, EXPLAINED_ANSWERS = 100, 10
 """Hits searched for an expected answer, and answers compared."""
@@ -211,7 +212,7 @@ def _decided(
         where = f"None of the first {len(hits)} passages" if first is None else f"No passage before {first}"
         return "names", f"{where} holds what the question names: {_named(question)}."
     if not answers:
-        return "reader", f"There is no answer in the {len(read)} passages that were read."
+        return "reader", f"There is no answer in what was read, {counted(len(read), 'passage')}."
     return _given(answers, threshold)
 
 
@@ -229,8 +230,8 @@ def _decided_about(
             return "names", f"Passage {first.rank} holds “{expected}”, but not all that the question names."
         if any(hit.was_read and hit.rank > first.rank for hit in hits):
             where = f"“{expected}” stands in passage {first.rank} of the search"
-            return "reader", f"{where}, but the smaller reader ranked {len(read)} others before it, which were read."
-        return "search", f"“{expected}” first stands in passage {first.rank} of the search; {len(read)} were read."
+            return "reader", f"{where}, but the smaller reader ranked {counted(len(read), 'other')} before it, to read."
+        return "search", f"“{expected}” first stands in passage {first.rank} of the search; the reader read {len(read)}."
     if not right:
         place = next(hit.rank for hit in with_expected if hit.was_read)
         return (

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import oreqa.adaptation
 from oreqa.cli.application import Panel, app
 from oreqa.cli.options import data_option, model_here_or_none, model_option
-from oreqa.cli.output import print_json, say
+from oreqa.cli.output import counted, print_json, say
 from oreqa.cli.progress import duration
 from oreqa.cli.runs import runs
 from oreqa.defaults import DEFAULT_ENCODER
@@ -68,14 +68,14 @@ def adapt(report: AdaptationReport, index: Path, as_json: bool) -> None:
     if report.held_out is None:
         say(f"{index} keeps its encoder, and none was trained; train one nonetheless with --anyway")
         return
-    say(f"learned from {report.train_questions:,} questions about {report.passages:,} passages")
+    say(f"learned from {counted(report.train_questions, 'question')} about {counted(report.passages, 'passage')}")
     if report.marks_learned:
         say(f"  {report.marks_learned:,} of them are marked ones")
     say(f"took {_stages(report.seconds)}")
-    rows = {f"MRR of {report.held_out_questions:,} generated questions about held-out documents": report.held_out}
+    rows = {f"MRR of {counted(report.held_out_questions, 'generated question')} about held-out documents": report.held_out}
     rows |= {f"  re-ranked by the trained classifier, against {rival}": gain for rival, gain in report.classifier.items()}
     if report.marks is not None:
-        rows[f"MRR of {report.marks_measured:,} marked questions about other documents"] = report.marks
+        rows[f"MRR of {counted(report.marks_measured, 'marked question')} about other documents"] = report.marks
     for name, gain in {**rows, **{f"{metric} of your questions": gain for metric, gain in report.user.items()}}.items():
         middle, low, high = (f"{100 * x:+.1f}" for x in (gain.difference.mean, gain.difference.low, gain.difference.high))
         change = f"{middle} ({low} to {high}, p = {gain.difference.p:.4f})"

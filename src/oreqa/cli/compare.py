@@ -12,7 +12,7 @@ import typer
 
 from oreqa.cli.application import Command, Panel, app
 from oreqa.cli.options import Option
-from oreqa.cli.output import one_line, print_json, say, visible
+from oreqa.cli.output import counted, one_line, print_json, say, visible
 
 _SHOWN = ("mrr", "mrr@100", "ndcg@10", "p@1", "p@5", "r@1", "r@5", "em", "f1", "right", "refused")
 """The metrics shown for runs that have any of them; for others, all are shown."""
@@ -63,7 +63,7 @@ def compare(
     for b, other, c in zip(others, loaded[1:], comparisons, strict=True):
         asked = max(len(run.questions) for run in (first, other))
         of_all = "" if asked == c.questions else f" that both asked, of {asked:,}"
-        table = Table(title=f"{b} against {a}: {c.questions:,} questions{of_all}", title_justify="left")
+        table = Table(title=f"{b} against {a}: {counted(c.questions, 'question')}{of_all}", title_justify="left")
         for name in ("metric", a, b, "difference", "95% interval", "p"):
             # The names of runs often differ only at their ends: they are folded, never cut off.
             table.add_column(

@@ -184,7 +184,7 @@ def _index(folder: Path) -> Iterator[Check]:
         damage = check_index(folder)
         with Index.open(folder) as index:
             counts, settings = index.counts(), index.snapshot().settings
-            numbers = ", ".join(f"{number:,} {unit}" for unit, number in counts.items())
+            numbers = ", ".join(counted(number, unit.removesuffix("s")) for unit, number in counts.items())
             yield Check("index", "folder", "ok", f"{folder}: {numbers}")
             _ = index.encoder  # raises if it is not the model that built the index
             yield Check("index", "encoder", "ok", settings.model)

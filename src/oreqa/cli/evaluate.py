@@ -10,7 +10,7 @@ import typer
 import oreqa.evaluation
 from oreqa.cli.application import CommandGroup, Panel, app
 from oreqa.cli.options import Option, data_option, number_option
-from oreqa.cli.output import print_json, say, visible
+from oreqa.cli.output import counted, print_json, say, visible
 from oreqa.cli.runs import runs
 
 evaluate = typer.Typer(cls=CommandGroup, no_args_is_help=True, help="Measure a task.")
@@ -156,7 +156,7 @@ def _print_answers(name: str, metrics: dict[str, Any]) -> None:
 
     from oreqa.cli.console import Console
 
-    table = Table(title=f"{visible(name)}: {metrics['questions']:,} questions", title_justify="left")
+    table = Table(title=f"{visible(name)}: {counted(metrics['questions'], 'question')}", title_justify="left")
     for column in ("questions", "em", "f1"):
         table.add_column(column, justify="right")
     kinds = [("", "questions"), *((f"{kind}_", kind) for kind in ("answerable", "unanswerable") if kind in metrics)]
@@ -165,4 +165,4 @@ def _print_answers(name: str, metrics: dict[str, Any]) -> None:
         table.add_row(count, *(f"{metrics[prefix + key]:.2f}" for key in ("em", "f1") if prefix + key in metrics))
     Console().print(table)
     if metrics["missing"]:
-        say(f"{metrics['missing']:,} questions have no prediction", err=True)
+        say(f"without a prediction: {counted(metrics['missing'], 'question')}", err=True)

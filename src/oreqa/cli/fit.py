@@ -13,7 +13,7 @@ import typer
 import oreqa.fitting
 from oreqa.cli.application import Panel, app
 from oreqa.cli.options import data_option, model_option
-from oreqa.cli.output import model_or_none, print_json, say
+from oreqa.cli.output import counted, model_or_none, print_json, say
 from oreqa.cli.runs import runs
 from oreqa.errors import InputError
 
@@ -91,7 +91,8 @@ def fit(report: FitReport | bool, index: Path, as_json: bool) -> None:
     if as_json:
         print_json({**asdict(report), "index": str(index)})
         return
-    say(f"{report.data}: {report.questions:,} questions with an answer in the index, {report.unanswerable:,} without")
+    placed = counted(report.questions, "question")
+    say(f"{report.data}: {placed} with an answer in the index, {report.unanswerable:,} without")
     if report.missing:
         say(f"  not used: {report.missing:,}, since the index does not hold their answer or paragraph")
     if report.left_out:
@@ -113,7 +114,7 @@ def fit(report: FitReport | bool, index: Path, as_json: bool) -> None:
     else:
         say("the calibration stays: the fitted one is not better by more than chance would explain (p < 0.05)")
     if report.kept_answers:
-        say(f"{report.kept_answers:,} held-out answers were kept, for: oreqa ask --at-least SHARE")
+        say(f"kept: {counted(report.kept_answers, 'held-out answer')}, for: oreqa ask --at-least SHARE")
     if report.fitted:
         say(f"{index} now uses the fitted {_listed([PARTS[name] for name in report.fitted])} with {_models(report)}")
     else:

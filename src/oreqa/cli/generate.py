@@ -61,8 +61,8 @@ def generate(written: GenerationReport, out: Path, draw: int | None, part: str |
     if as_json:
         print_json({**asdict(written), "out": str(written.out)})
         return
-    counts = f"{counted(written.questions, 'question')} about {written.asked_passages:,} of {written.passages:,} passages"
-    say(f"{counts} in {written.out}, {written.seconds:,.0f} s")
+    about = f"{written.asked_passages:,} of {counted(written.passages, 'passage')}"
+    say(f"{counted(written.questions, 'question')} about {about} in {written.out}, {written.seconds:,.0f} s")
     rates = f"{written.passages_per_second:,.1f} passages, {written.candidates_per_second:,.1f} questions a second"
     say(f"  {written.candidates:,} were asked ({rates})")
     for reason, dropped in written.dropped.items():

@@ -178,6 +178,7 @@ def _print_suggestion(report: MarksReport) -> None:
         say(f"the threshold {report.threshold:g} is the best of these")
     else:
         say(
-            f"suggested: --threshold {report.suggested:g}: {sides[report.suggested]:,} of {report.measured:,} first answers "
-            f"are given and right, or wrong and withheld; {sides[report.threshold]:,} at {report.threshold:g}"
+            f"suggested: --threshold {report.suggested:g}: {sides[report.suggested]:,} of "
+            f"{counted(report.measured, 'first answer')} are given and right, "
+            f"or wrong and withheld; {sides[report.threshold]:,} at {report.threshold:g}"
         )

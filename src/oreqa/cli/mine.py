@@ -37,7 +37,7 @@ def negatives(pairs: Sequence[Pair], out: Path, as_json: bool) -> None:
     if as_json:
         print_json({"pairs": len(pairs), "negatives": count, "out": str(out)})
     else:
-        say(f"{len(pairs):,} pairs with {count:,} negatives in {out}")
+        say(f"{counted(len(pairs), 'pair')} with {counted(count, 'negative')} in {out}")
 
 
 @runs(
@@ -57,7 +57,7 @@ def silver(mined: SilverPairs, min_probability: float, out: Path, part: str | No
     [bold]oreqa mine silver --data train.json --classifier runs/classifier --out runs/silver.jsonl[/bold]
     """
     if part is not None and not as_json:
-        say(f"part {part}: {mined.questions:,} questions; when all parts are done, run it without --part")
+        say(f"part {part}: {counted(mined.questions, 'question')}; when all parts are done, run it without --part")
     elif as_json:
         counts = {source: len(mined.of_source(source)) for source in ("gold", "silver")}
         print_json({"questions": mined.questions, **counts, "out": str(out)})
@@ -71,8 +71,8 @@ def _print_silver(mined: SilverPairs, min_probability: float, out: Path) -> None
     bar, gold = max(min_probability, MIN_PROBABILITY), len(mined.of_source("gold"))
     likely = [row for row in mined.of_source("silver") if row["score"] >= bar]
     gain = f", {len(likely) / gold:.0%} more than the {gold:,} gold ones" if gold else ""
-    counts = f"{len(likely):,} silver pairs of p >= {bar:g} for {mined.questions:,} questions{gain}"
-    say(f"{counts}; {len(mined.rows):,} rows in {out}")
+    counts = f"{counted(len(likely), 'silver pair')} of p >= {bar:g} for {counted(mined.questions, 'question')}{gain}"
+    say(f"{counts}; {counted(len(mined.rows), 'row')} in {out}")
     if likely:
         _print_sample(likely)
 

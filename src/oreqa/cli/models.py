@@ -11,7 +11,7 @@ import typer
 
 from oreqa.cli.application import Command, CommandGroup, Panel, app
 from oreqa.cli.options import Option
-from oreqa.cli.output import print_json, say, visible
+from oreqa.cli.output import counted, print_json, say, visible
 from oreqa.cli.progress import progress_bar
 from oreqa.errors import INSTALL_TRAIN, InputError
 
@@ -199,9 +199,10 @@ def train_kind(
     else:
         before = record.get("seconds_since_step")
         resumed = f", resumed after step {before:,}" if before else ""
-        pairs = f" on {record['pairs']:,} pairs" if "pairs" in record else ""
+        pairs = f" on {counted(record['pairs'], 'pair')}" if "pairs" in record else ""
         loss = record["losses"][-1][1]
-        say(f"trained in {record['seconds']:,.0f} s{resumed}; {record['steps']:,} steps{pairs}, last loss {loss:g}: {out}")
+        steps = counted(record["steps"], "step")
+        say(f"trained in {record['seconds']:,.0f} s{resumed}; {steps}{pairs}, last loss {loss:g}: {out}")
         if checkpoint := record.get("checkpoint"):
             measured = ", ".join(f"{name} {value:g}" for name, value in checkpoint.items() if name not in ("kept", "reason"))
             say(f"  kept the {checkpoint['kept']} checkpoint ({checkpoint.get('reason', measured)})")

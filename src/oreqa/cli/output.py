@@ -19,6 +19,7 @@ import typer
 from oreqa.arguments import question_list
 from oreqa.errors import InputError, OreqaError
 from oreqa.paths import full_path
+from oreqa.visible import counted as counted
 from oreqa.visible import visible as visible
 
 _UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -182,11 +183,6 @@ def questions_of(
 def model_or_none(name: str | None) -> str | None:
     """Return a model's name from the command line, where ``none`` means no model."""
     return None if name == "none" else name
-
-
-def counted(number: int, noun: str) -> str:
-    """Return e.g. ``1 file`` or ``2,000 files``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def one_line(text: str, limit: int | None = None) -> str:

@@ -12,6 +12,7 @@ from oreqa.cli.options import Option, data_option
 from oreqa.cli.output import print_json, say
 from oreqa.cli.progress import duration
 from oreqa.errors import InputError
+from oreqa.visible import counted
 
 if TYPE_CHECKING:
     from oreqa.index.capacity import Plan
@@ -108,7 +109,7 @@ def _lines(result: Plan) -> list[str]:
         f"{1 / costs.encode:,.0f} are encoded in a second of a core; updates beyond 64,000 passages are extrapolated"
     )
     return [
-        f"{count:,} passages on a machine of {result.machine}",
+        f"{counted(count, 'passage')} on a machine of {result.machine}",
         *(f"  {name:<10} {text}" for name, text in rows),
         measured,
     ]

@@ -32,7 +32,7 @@ def update_summary(index: Path, report: Report, model: str, included: bool = Fal
     if words.source:
         reasons = sorted(words.left_out.items(), key=lambda pair: -pair[1])
         left = "".join(f", {count:,} {reason}" for reason, count in reasons[:6] if count)
-        lines.append(f"{words.read:,} of {words.source:,} words read{'; left out' + left[1:] if left else ''}")
+        lines.append(f"{words.read:,} of {counted(words.source, 'word')} read{'; left out' + left[1:] if left else ''}")
     if report.languages and model in ENGLISH:
         languages = sorted(report.languages.items(), key=lambda pair: -pair[1])
         named = ", ".join(f"{counted(number, 'document')} in {language}" for language, number in languages[:3])

@@ -24,6 +24,7 @@ from oreqa.corpus.formats.pdf.ocr import INSTALL, is_installed
 from oreqa.corpus.opening import open_file
 from oreqa.corpus.unread import NO_PROSE, how_to_convert, how_to_unpack, may_be_gzipped_text
 from oreqa.errors import DocumentError, describe
+from oreqa.visible import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,7 @@ def read_documents(
         scan = f" ({INSTALL})" if path.suffix.lower() == ".pdf" and not is_installed() else ""
         raise DocumentError(f"it holds no text{f' that can be read: {shown}' if unread else scan}")
     if unread:
-        on_unread(f"{len(unread):,} file{'s' if len(unread) > 1 else ''} in it not read: {shown}")
+        on_unread(f"{counted(len(unread), 'file')} in it not read: {shown}")
     for line in contents.warnings[:_SHOWN_UNREAD]:
         on_unread(line)
 

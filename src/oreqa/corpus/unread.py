@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from oreqa.corpus.opening import open_file
 from oreqa.errors import DocumentError
+from oreqa.visible import counted
 
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(?=[^/])")
 _DOWNLOADED = ("http", "https", "ftp", "ftps")
@@ -100,7 +101,7 @@ def include_patterns(files: Iterable[Path]) -> list[str]:
 def include_hint(patterns: Sequence[str]) -> str:
     """Return how to add the files of some patterns; empty if there are none."""
     options = " ".join(f"--include {shlex.quote(pattern)}" for pattern in patterns[:_MOST_SHOWN])
-    rest = f" and {len(patterns) - _MOST_SHOWN} more patterns" if len(patterns) > _MOST_SHOWN else ""
+    rest = f" and {counted(len(patterns) - _MOST_SHOWN, 'more pattern')}" if len(patterns) > _MOST_SHOWN else ""
     return f"to add those that are text: {options}{rest}" if options else ""
 
 

@@ -18,6 +18,7 @@ from oreqa.corpus.decode import decode
 from oreqa.corpus.formats.rows import numbered_rows
 from oreqa.errors import DocumentError, InputError
 from oreqa.files import byte_lines
+from oreqa.visible import counted
 
 COLUMN_NAMES: Mapping[str, tuple[str, ...]] = {
     "question": ("question", "questions", "query", "anchor"),
@@ -91,7 +92,7 @@ def table_rows(path: Path) -> Iterator[tuple[int, str, dict[str, str]]]:
             row.pop()
         if len(row) > len(columns):
             raise InputError(
-                f"{where}: it has {len(row)} cells in {len(columns)} columns; quote those that hold the delimiter"
+                f"{where}: it has {len(row)} cells in {counted(len(columns), 'column')}; quote those that hold the delimiter"
             )
         if len(row) < len(columns):
             raise InputError(f"{where}: it has {len(row)} of {len(columns)} cells; leave a cell empty, but not out")

@@ -15,6 +15,7 @@ from oreqa.evaluation.metrics import Difference, paired_difference
 from oreqa.evaluation.report import write_page
 from oreqa.evaluation.runs import Run
 from oreqa.files import write_json
+from oreqa.visible import counted
 
 FEW = 50
 """With fewer questions, differences are hardly more than chance."""
@@ -144,7 +145,7 @@ def _section(c: Comparison) -> str:
     )
     few = f"<p class=dim>{FEW_QUESTIONS}</p>" if c.questions < FEW else ""
     shown = f"<p class=dim>Each run's {escape(c.won_by)} of the question, from 0 to 1.</p>" if c.won_by else ""
-    return f"""<h2>{b} against {a}: {c.questions:,} questions</h2>{few}
+    return f"""<h2>{b} against {a}: {counted(c.questions, "question")}</h2>{few}
 {_errors(c, a, b) if c.errors else ""}<h2>Differences</h2>
 <table><thead>{head}</thead><tbody>{metrics}</tbody></table>
 <h2>Won</h2>{shown}{_questions(c.won, a, b)}

@@ -13,6 +13,7 @@ from oreqa.evaluation.figures import rank_curve
 from oreqa.evaluation.metrics import MEANING
 from oreqa.evaluation.runs import QuestionResult
 from oreqa.files import write_text
+from oreqa.visible import counted
 
 _PUBLISHED_QUESTIONS = 10539
 """Questions of both tasks; a run on fewer, drawn or held out, is a different task."""
@@ -108,7 +109,7 @@ def _shown(value: Any) -> str:
 
 def run_title(summary: Mapping[str, Any]) -> str:
     """Return a run in one line: its task, its mode, its numbers of questions and candidates."""
-    counts = [f"{summary[name]:,} {name}" for name in ("questions", "candidates") if name in summary]
+    counts = [counted(summary[name], name.removesuffix("s")) for name in ("questions", "candidates") if name in summary]
     return f"{summary['task']} {summary['mode']}: {', '.join(counts)}"
 
 

@@ -29,6 +29,7 @@ from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.fitted import Fitted
 from oreqa.models.graph.session import DEVICES
 from oreqa.processes import OfOneProcess
+from oreqa.visible import counted
 
 
 class Index(OfOneProcess):
@@ -85,8 +86,8 @@ class Index(OfOneProcess):
         snapshot = self._snapshot
         if snapshot is None:
             return f"Index({str(self.folder)!r}, closed)"
-        passages, sentences = (snapshot.engine.counts[unit] for unit in ("passage", "sentence"))
-        return f"Index({str(self.folder)!r}, {passages:,} passages, {sentences:,} sentences, {snapshot.settings.model})"
+        counts = (counted(snapshot.engine.counts[unit], unit) for unit in ("passage", "sentence"))
+        return f"Index({str(self.folder)!r}, {', '.join(counts)}, {snapshot.settings.model})"
 
     def close(self) -> None:
         """Release the files and the model. A closed index raises IndexStateError when used; closing it again does not.

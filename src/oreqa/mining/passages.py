@@ -17,6 +17,7 @@ from oreqa.index.search import Index
 from oreqa.mining.predictions import search_texts
 from oreqa.models.graph.windows import Text
 from oreqa.progress import Progress, no_progress, show
+from oreqa.visible import counted
 
 
 def mine_passages(
@@ -53,7 +54,7 @@ def mine_passages(
                 pairs.append(pair)
             advance(1)
     if not pairs:
-        reason = f"none of its {len(questions):,} questions has an answer in the passages retrieved from {index}"
+        reason = f"none of its {counted(len(questions), 'question')} has an answer in the passages retrieved from {index}"
         raise InputError(f"{data}: {reason}; name the index of its documents, or more passages")
     write_jsonl(out, map(pair_row, pairs))
     return len(pairs)

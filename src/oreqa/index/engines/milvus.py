@@ -25,6 +25,7 @@ from oreqa.index.engines.milvus_rows import SCORED, segment_of_rows
 from oreqa.index.generations import newest_generation
 from oreqa.index.segments import Segment
 from oreqa.index.stacked import StackedCodes
+from oreqa.visible import counted
 
 STATE, COUNTS, DEAD_IDS = "engine.json", "counts.npy", "dead-ids.npy"
 """The files of a generation stored in Milvus: the collection and counts, texts with each word, and dead rows."""
@@ -145,7 +146,9 @@ class MilvusEngine:
                 }
         missing = len(ids) - len(rows)
         if missing and newest_generation(self._generation.parent) == self._generation:
-            reason = f"the collection {self.state.collection.name} lacks {missing:,} passages; index into a new folder"
+            reason = (
+                f"the collection {self.state.collection.name} lacks {counted(missing, 'passage')}; index into a new folder"
+            )
             raise IndexStateError(f"{self._uri}: {reason}")
         return rows
 

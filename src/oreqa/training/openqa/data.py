@@ -24,6 +24,7 @@ from oreqa.models.encoder.folder import EncoderFolder, encoder_fingerprint
 from oreqa.models.graph.windows import Text
 from oreqa.progress import Advance, Progress
 from oreqa.provenance import fingerprint
+from oreqa.visible import counted
 
 TOGETHER = 64
 """Questions matched and stored at a time."""
@@ -73,7 +74,9 @@ def open_collection(
             )
         texts = [_text(passage) for passage in opened.passages()]
         if len(texts) < passages:
-            raise InputError(f"{opened.folder}: it holds {len(texts)} passages, and passages = {passages} are read")
+            raise InputError(
+                f"{opened.folder}: it holds {counted(len(texts), 'passage')}, and passages = {passages} are read"
+            )
         return Collection(texts, np.array(opened.passage_vectors()), f"{opened.fingerprint} {opened.content_fingerprint}")
 
 

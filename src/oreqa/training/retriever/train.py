@@ -34,6 +34,7 @@ from oreqa.training.retriever.recipe import RetrieverRecipe
 from oreqa.training.retriever.rounds import PassageClusters, RetrieverRounds
 from oreqa.training.retriever.save import keep_fusion, save_encoder
 from oreqa.training.trainer import epoch_batches, fit, uses_bf16
+from oreqa.visible import counted
 
 CLUSTER_BATCHES = 8
 """Batches of questions per cluster, unless a recipe sets the number of clusters; there are at least two."""
@@ -203,7 +204,8 @@ def _cluster_count(recipe: RetrieverRecipe, pairs: int, passages: int) -> int:
     number = recipe.clusters or max(2, -(-pairs // (CLUSTER_BATCHES * recipe.optimiser.batch)))
     if number >= passages:
         raise InputError(
-            f"the data has {passages:,} passages, too few for {number:,} clusters: set clusters lower, or batches=distinct"
+            f"the data has {counted(passages, 'passage')}, too few for {number:,} clusters: "
+            "set clusters lower, or batches=distinct"
         )
     return number
 
