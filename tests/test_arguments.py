@@ -26,8 +26,8 @@ from oreqa.errors import IndexStateError, InputError
 from oreqa.files import need_writable, write_text
 from oreqa.index.in_memory import index_documents
 from oreqa.index.ingest import index_files
+from oreqa.index.integrity import check_index
 from oreqa.index.search import Index
-from oreqa.index.soundness import check_index
 from oreqa.index.store import Settings
 from oreqa.paths import full_path
 

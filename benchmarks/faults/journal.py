@@ -20,9 +20,9 @@ from unittest.mock import patch
 from oreqa.errors import OreqaError
 from oreqa.index import replacing
 from oreqa.index.ingest import index_files
+from oreqa.index.integrity import check_index
 from oreqa.index.journal import JOURNAL
 from oreqa.index.search import Index
-from oreqa.index.soundness import check_index
 from oreqa.index.store import Settings
 
 sys.path.append(str(Path(__file__).parents[1]))

@@ -13,8 +13,8 @@ from oreqa.defaults import DEFAULT_READER, QUALITY_READERS, Quality
 from oreqa.errors import InputError, ModelError
 from oreqa.index.generations import newest_generation
 from oreqa.index.ingest import index_files
+from oreqa.index.integrity import check_index
 from oreqa.index.search import Index
-from oreqa.index.soundness import check_index
 from oreqa.index.store import Settings
 from oreqa.models.names import find_model
 from oreqa.models.stored import model_store

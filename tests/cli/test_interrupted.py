@@ -57,7 +57,7 @@ def test_only_what_is_kept_is_said_to_be(arguments: list[str], line: str, monkey
 
     for place in ("oreqa.answering.Answerer.load", "oreqa.index.search.Index.open", "oreqa.index.ingest.index_files"):
         monkeypatch.setattr(place, stop)
-    monkeypatch.setattr("oreqa.index.soundness.check_index", stop)
+    monkeypatch.setattr("oreqa.index.integrity.check_index", stop)
     result = CliRunner().invoke(app, [*arguments, "--index", "kb"])
     assert (result.exit_code, result.stdout, result.stderr) == (130, "", f"{line}\n")
 

@@ -16,9 +16,9 @@ from oreqa.index.copying import copy_index
 from oreqa.index.fitted import IndexFitted
 from oreqa.index.generations import newest_generation, read_manifest, require_generation
 from oreqa.index.in_memory import index_documents
+from oreqa.index.integrity import check_index
 from oreqa.index.removal import remove_documents
 from oreqa.index.search import Index
-from oreqa.index.soundness import check_index
 
 DOCUMENTS = [Document(f"d{n}", f"Title {n}", f"The fox number {n} slept. It rained on day {n}.") for n in range(9)]
 

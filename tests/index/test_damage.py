@@ -15,8 +15,8 @@ from index_content import assert_same_content, content, old
 from oreqa.errors import IndexStateError
 from oreqa.index.generations import generation_folder
 from oreqa.index.ingest import index_files
+from oreqa.index.integrity import check_index
 from oreqa.index.search import Index
-from oreqa.index.soundness import check_index
 from oreqa.index.store import Settings
 
 DAMAGES = 40

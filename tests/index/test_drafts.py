@@ -14,16 +14,16 @@ from index_content import assert_same, assert_same_content, content
 
 from oreqa.core import Document
 from oreqa.errors import IndexStateError
-from oreqa.index import drafts, soundness
+from oreqa.index import drafts, integrity
 from oreqa.index.change_encoder import change_encoder, copy_generation
 from oreqa.index.drafts import begin_draft, rewrite
 from oreqa.index.generations import CHANGES, DAMAGED, DOCUMENTS, MANIFEST, require_generation
 from oreqa.index.in_memory import index_documents
 from oreqa.index.ingest import index_files
+from oreqa.index.integrity import check_index
 from oreqa.index.removal import remove_documents
 from oreqa.index.schema import NUMBERED, create_tables
 from oreqa.index.search import Index
-from oreqa.index.soundness import check_index
 from oreqa.index.store import Settings, connect_draft, open_documents, transaction
 
 
@@ -290,7 +290,7 @@ def test_an_index_of_the_format_before_goes_on(tmp_path: Path, library: Path, se
         database.execute("DELETE FROM settings WHERE key IN ('sum', 'passages')")
         database.commit()
     manifest = json.loads((generation / MANIFEST).read_text())
-    row = soundness_row(generation / DOCUMENTS)
+    row = integrity_row(generation / DOCUMENTS)
     (generation / MANIFEST).write_text(json.dumps({"format": 7, "files": {**manifest["files"], DOCUMENTS: row}}))
     assert check_index(folder) == []
     with Index.open(folder) as index:
@@ -305,7 +305,7 @@ def test_an_index_of_the_format_before_goes_on(tmp_path: Path, library: Path, se
     assert_same(folder, tmp_path / "clean")
 
 
-def soundness_row(path: Path) -> dict[str, Any]:
+def integrity_row(path: Path) -> dict[str, Any]:
     """The row of a file in the manifest."""
     import hashlib
 
@@ -324,7 +324,7 @@ def flip(path: Path) -> None:
 def test_damaged_documents_are_not_written_as_sound_ones(
     tmp_path: Path, library: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(soundness, "QUICK", 0)
+    monkeypatch.setattr(integrity, "QUICK", 0)
     monkeypatch.setattr("oreqa.index.generations._SMALL", 0)
     folder = tmp_path / "kb"
     index_files(folder, library, settings)

@@ -14,8 +14,8 @@ from oreqa.index.change_encoder import change_encoder, copy_generation, publish_
 from oreqa.index.fitted import IndexFitted, read_index_fitted
 from oreqa.index.generations import require_generation
 from oreqa.index.ingest import index_files
+from oreqa.index.integrity import check_index
 from oreqa.index.search import Index
-from oreqa.index.soundness import check_index
 from oreqa.models.fitted import Calibration, Fitted
 from oreqa.models.names import FITTED, model_fingerprint
 

@@ -22,12 +22,12 @@ from index_content import content, old
 from tiny_models import make_model
 
 from oreqa.errors import IndexStateError, InputError, OreqaError
-from oreqa.index import current, generations, publish, replacing, search, snapshot, soundness, store
+from oreqa.index import current, generations, integrity, publish, replacing, search, snapshot, store
 from oreqa.index.change_encoder import publish_fitted
 from oreqa.index.generations import newest_generation, require_generation
 from oreqa.index.ingest import index_files
+from oreqa.index.integrity import check_index
 from oreqa.index.search import Index
-from oreqa.index.soundness import check_index
 from oreqa.index.store import Settings
 
 
@@ -73,7 +73,7 @@ def test_every_damaged_search_file_is_named_and_rebuilt(folder: Path, library: P
             assert str(path) in str(raised.value)
             assert len(check_index(folder)) == 1
             report = index_files(folder, [library])
-            assert (report.mended, report.encoded, report.unchanged) == ([name], 8, 4)
+            assert (report.rebuilt, report.encoded, report.unchanged) == ([name], 8, 4)
             assert check_index(folder) == []
     assert content(folder) == expected
 
@@ -396,7 +396,7 @@ def test_a_generation_that_is_replaced_while_it_is_opened(
 ) -> None:
     """Two updates are published between the opening of a generation's files: the newest is opened instead."""
     load = snapshot.open_segments
-    checked = soundness.damaged_files
+    checked = integrity.damaged_files
 
     numbers = itertools.count()
 
@@ -418,7 +418,7 @@ def test_a_generation_that_is_replaced_while_it_is_opened(
         publish_twice()
         return checked(generation)
 
-    monkeypatch.setattr(soundness, "damaged_files", check_late)
+    monkeypatch.setattr(integrity, "damaged_files", check_late)
     assert check_index(folder) == []
 
     def open_half_removed(generation: Path) -> object:

@@ -153,7 +153,7 @@ def test_damage_of_a_shared_segment_is_mended(tmp_path: Path, settings: Settings
         damaged.write_bytes(damaged.read_bytes()[:-1] + b"x")
         sound = segment_folders(folder)[1 - place] / name
         report = index_documents(folder, [])
-        assert report.mended == [f"{damaged.parent.name}/{damaged.name}"]
+        assert report.rebuilt == [f"{damaged.parent.name}/{damaged.name}"]
         assert report.encoded == encoded  # those of the segment, and no others
         assert sound.samefile(segment_folders(folder)[1 - place] / name)
         assert_same_answers(answers(folder), expected)

@@ -17,9 +17,9 @@ from oreqa.index import drafts, publish
 from oreqa.index.generations import DOCUMENTS, newest_generation, require_generation
 from oreqa.index.in_memory import index_documents
 from oreqa.index.ingest import index_files
+from oreqa.index.integrity import check_index
 from oreqa.index.removal import remove_documents
 from oreqa.index.search import Index
-from oreqa.index.soundness import check_index
 from oreqa.index.store import Settings, open_documents, read_setting
 from oreqa.index.writer import IndexWriter
 

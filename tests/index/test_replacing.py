@@ -18,10 +18,10 @@ from oreqa.index.current import write_lock
 from oreqa.index.generations import newest_generation
 from oreqa.index.in_memory import index_documents
 from oreqa.index.ingest import index_files
+from oreqa.index.integrity import check_index
 from oreqa.index.merging import merge_indexes
 from oreqa.index.removal import remove_documents
 from oreqa.index.search import Index
-from oreqa.index.soundness import check_index
 from oreqa.index.store import Settings
 
 SECRET = b"swordfish"

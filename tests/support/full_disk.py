@@ -15,7 +15,7 @@ from tiny_models import make_model
 from oreqa.errors import OreqaError
 from oreqa.index import replacing
 from oreqa.index.ingest import index_files
-from oreqa.index.soundness import check_index
+from oreqa.index.integrity import check_index
 from oreqa.index.store import Settings
 
 replacing._KEPT_SECONDS = 0.0  # a replaced generation is removed at once

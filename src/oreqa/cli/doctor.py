@@ -177,8 +177,8 @@ def _cache() -> Check:
 
 def _index(folder: Path) -> Iterator[Check]:
     from oreqa.answering import Answerer
+    from oreqa.index.integrity import check_index
     from oreqa.index.search import Index
-    from oreqa.index.soundness import check_index
 
     try:
         damage = check_index(folder)

@@ -244,7 +244,7 @@ def check(
 
     [bold]oreqa check --index kb[/bold]
     """
-    from oreqa.index.soundness import check_index
+    from oreqa.index.integrity import check_index
 
     problems = check_index(index)
     if as_json:

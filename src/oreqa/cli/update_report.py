@@ -38,8 +38,8 @@ def update_summary(index: Path, report: Report, model: str, included: bool = Fal
         named = ", ".join(f"{counted(number, 'document')} in {language}" for language, number in languages[:3])
         named += ", ..." if len(languages) > 3 else ""
         lines.append(f"{named}: {model} has learned English; choose a multilingual model with --model for a new index")
-    if report.mended:
-        lines.append(f"{counted(len(report.mended), 'damaged file')} rebuilt: {', '.join(report.mended)}")
+    if report.rebuilt:
+        lines.append(f"{counted(len(report.rebuilt), 'damaged file')} rebuilt: {', '.join(report.rebuilt)}")
     # --include selects some files, and patterns that leave nothing are a mistake: what they exclude is not gone.
     if report.gone and not included and (counts or not excluded):
         lines.append(gone_line(report.gone))

@@ -72,7 +72,7 @@ class TextBuilder:
         self._pages: list[PageWords] = []
         self._page: tuple[str, int] | None = None
         self._read = 0
-        self._left_out: Counter[str] = Counter()
+        self._omitted: Counter[str] = Counter()
 
     def start_page(self, name: str, words: int) -> None:
         """Start the page ``name`` ("" for a file without pages), whose source has ``words`` words."""
@@ -145,7 +145,7 @@ class TextBuilder:
     def leave_out(self, reason: str, text: str) -> None:
         """Count the words of ``text``, which is omitted on purpose, such as navigation."""
         if words := count_words(text):
-            self._left_out[reason] += words
+            self._omitted[reason] += words
 
     def document(self, title: str = "") -> Document:
         """Return the document. Its title is ``title``, else the one from ``add_title``, else the file's name."""
@@ -197,10 +197,10 @@ class TextBuilder:
 
     def _end_page(self) -> None:
         if self._page is not None:
-            self._pages.append(PageWords(*self._page, self._read, dict(self._left_out)))
+            self._pages.append(PageWords(*self._page, self._read, dict(self._omitted)))
         self._page = None
         self._read = 0
-        self._left_out.clear()
+        self._omitted.clear()
 
 
 def _places(place: str | Sequence[Place], skipped: str) -> list[Place]:

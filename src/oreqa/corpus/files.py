@@ -35,13 +35,13 @@ class FoundFiles:
 
     ``unsupported`` are files of unsupported types. ``skipped`` lists paths that exist but are not read, each with a
     one-line reason: folders that cannot be opened, links out of the named folder, pipes, devices. Documents already indexed
-    from such a path or below it are kept. ``gone`` are the paths, as they were named, that do not exist.
+    from such a path or below it are kept. ``missing`` are the paths, as they were named, that do not exist.
     """
 
     files: tuple[Path, ...]
     unsupported: tuple[Path, ...] = ()
     skipped: tuple[tuple[Path, str], ...] = ()
-    gone: tuple[Path, ...] = ()
+    missing: tuple[Path, ...] = ()
 
     @property
     def unknown(self) -> dict[str, int]:
@@ -61,7 +61,7 @@ class FoundFiles:
 
 
 def find_files(
-    paths: Sequence[Path], include: Sequence[str] = (), exclude: Sequence[str] = (), may_be_gone: bool = False
+    paths: Sequence[Path], include: Sequence[str] = (), exclude: Sequence[str] = (), may_be_missing: bool = False
 ) -> FoundFiles:
     """Find every supported file at or below ``paths``, each once, as an absolute path.
 
@@ -69,18 +69,19 @@ def find_files(
     is included if an include pattern ends in its extension, e.g. "*.nft", or, without extension, in its name: "COPYING";
     README and the like are read anyway. Hidden files, files listed in an .oreqaignore, and subfolders that are indexes are
     skipped. A file named in ``paths`` is always included. Symbolic links are followed if ``paths`` names them, or if they
-    lead to files within the named folder that have no other name there. Raises InputError
-    if a path does not exist, unless paths ``may_be_gone``, or is neither a file nor a folder, for a web address, and if all
-    paths are archives that are not supported.
+    lead to files within the named folder that have no other name there.
+
+    Raises InputError if a path does not exist, unless paths ``may_be_missing``, or is neither a file nor a folder, for a
+    web address, and if all paths are archives that are not supported.
     """
     _refuse_unread(paths)
     wanted = _spec(include) if include else None
-    walk = _Walk(wanted, _named_kinds(include), _named_files(include), _spec([*_ALWAYS_IGNORED, *exclude]), may_be_gone)
+    walk = _Walk(wanted, _named_kinds(include), _named_files(include), _spec([*_ALWAYS_IGNORED, *exclude]), may_be_missing)
     for path in paths:
         walk.add(path)
     walk.add_linked_files()
     skipped = tuple(sorted(walk.skipped.items()))
-    return FoundFiles(tuple(sorted(walk.files)), tuple(sorted(walk.unsupported)), skipped, tuple(sorted(walk.gone)))
+    return FoundFiles(tuple(sorted(walk.files)), tuple(sorted(walk.unsupported)), skipped, tuple(sorted(walk.missing)))
 
 
 def _refuse_unread(paths: Sequence[Path]) -> None:
@@ -118,14 +119,14 @@ class _Walk:
         kinds: frozenset[str],
         names: frozenset[str],
         ignored: pathspec.GitIgnoreSpec,
-        may_be_gone: bool,
+        may_be_missing: bool,
     ) -> None:
         self._wanted = wanted
         self._kinds = kinds
         self._names = names
         self._ignored = ignored
-        self._may_be_gone = may_be_gone
-        self.gone: set[Path] = set()
+        self._may_be_missing = may_be_missing
+        self.missing: set[Path] = set()
         self.files: set[Path] = set()
         self.links: set[Path] = set()
         self.unsupported: set[Path] = set()
@@ -137,8 +138,8 @@ class _Walk:
         try:
             mode = path.stat().st_mode
         except (FileNotFoundError, NotADirectoryError):
-            if self._may_be_gone:
-                self.gone.add(path)
+            if self._may_be_missing:
+                self.missing.add(path)
                 return
             raise InputError(f"{_printable(str(path))}: there is no such file or folder") from None
         except (OSError, ValueError) as error:

@@ -164,8 +164,8 @@ def _from_bytes(key: str, name: Path, data: bytes, fields: Fields, contents: Con
     document, attached = process.parse(name, data)
     yield replace(document, key=key)
     members = (Member(*file) for file in attached)
-    for of_attached in _members(key, members, fields, contents, depth):
-        yield replace(of_attached, fields={**document.fields, **of_attached.fields})
+    for attachment in _members(key, members, fields, contents, depth):
+        yield replace(attachment, fields={**document.fields, **attachment.fields})
 
 
 def _plain_or_marked_up(name: Path, data: bytes) -> Document:

@@ -60,11 +60,11 @@ def differences(question: Floats, bits: Bits) -> NDArray[np.uint16]:
     size = min(bits.shape[1], _BLOCK)
     differing, ones = np.empty(size, np.uint64), np.empty(size, np.uint8)
     for begin in range(0, len(counts), max(1, size)):
-        of_block = counts[begin : begin + size]
+        block_counts = counts[begin : begin + size]
         for word, theirs in zip(words, bits[:, begin : begin + size], strict=True):
-            np.bitwise_xor(theirs, word, out=differing[: len(of_block)])
-            np.bitwise_count(differing[: len(of_block)], out=ones[: len(of_block)])
-            of_block += ones[: len(of_block)]
+            np.bitwise_xor(theirs, word, out=differing[: len(block_counts)])
+            np.bitwise_count(differing[: len(block_counts)], out=ones[: len(block_counts)])
+            block_counts += ones[: len(block_counts)]
     return counts
 
 

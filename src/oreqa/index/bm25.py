@@ -129,11 +129,11 @@ class Bm25:
         scores = np.zeros(len(self), np.float32)
         weights = self._weights(numbers)
         for place, part in enumerate(self._parts):
-            of_part = np.zeros(len(part.postings.lengths), np.float32)
+            part_scores = np.zeros(len(part.postings.lengths), np.float32)
             for number, idf in weights:
                 rows, counts = self._held(place, number)
-                of_part[rows] += self._weighted(idf, counts, self._lengths[place][rows])
-            scores[self._starts[place] : self._starts[place + 1]] = of_part[part.live] if len(part.dead) else of_part
+                part_scores[rows] += self._weighted(idf, counts, self._lengths[place][rows])
+            scores[self._starts[place] : self._starts[place + 1]] = part_scores[part.live] if len(part.dead) else part_scores
         return scores
 
     def scores_of(self, numbers: Ints, places: Rows) -> Floats:
@@ -242,15 +242,15 @@ class Bm25:
         split = np.unique(np.array([form for forms in self._compounds.values() for form in forms], np.int32))
         lengths = []
         for part in self._parts:
-            of_part = part.postings.lengths
-            if of_part.sum(dtype=np.int64) != part.postings.counts.sum(dtype=np.int64):
+            part_lengths = part.postings.lengths
+            if part_lengths.sum(dtype=np.int64) != part.postings.counts.sum(dtype=np.int64):
                 raise ValueError("texts do not have as many words as their postings")
             if len(split):
                 is_split = np.repeat(np.isin(part.postings.words, split), np.diff(part.postings.starts))
                 counts = part.postings.counts[is_split]
-                extra = np.bincount(part.postings.rows[is_split], 2 * counts, len(of_part))
-                of_part = (of_part + extra).astype(np.int32)
-            lengths.append(of_part)
+                extra = np.bincount(part.postings.rows[is_split], 2 * counts, len(part_lengths))
+                part_lengths = (part_lengths + extra).astype(np.int32)
+            lengths.append(part_lengths)
         return lengths
 
     @cached_property

@@ -14,7 +14,7 @@ from oreqa.arguments import as_index_folder
 from oreqa.errors import InputError
 from oreqa.index.codes import code_type
 from oreqa.index.generations import read_manifest, require_generation
-from oreqa.index.soundness import QUICK
+from oreqa.index.integrity import QUICK
 from oreqa.index.store import open_documents
 
 
@@ -201,15 +201,15 @@ def costs_of(folder: str | Path) -> tuple[int, Costs]:
     """
     generation = require_generation(as_index_folder(folder))
     with closing(open_documents(generation)) as database:
-        of_passages = "SELECT COUNT(*) FROM sentences WHERE passage IN (SELECT id FROM passages)"
-        query = f"SELECT COUNT(*), AVG(LENGTH(text)), ({of_passages}) FROM passages"
+        count_sentences = "SELECT COUNT(*) FROM sentences WHERE passage IN (SELECT id FROM passages)"
+        query = f"SELECT COUNT(*), AVG(LENGTH(text)), ({count_sentences}) FROM passages"
         passages, characters, sentences = database.execute(query).fetchone()
     if passages < FEWEST_TO_TELL:
         return passages, MEASURED
     sizes: Counter[str] = Counter()
     for name, row in read_manifest(generation).items():
         sizes[name.rpartition("/")[2]] += row["bytes"]
-    of_passage = replace(
+    costs = replace(
         MEASURED,
         characters=characters,
         sentences=sentences / passages,
@@ -218,4 +218,4 @@ def costs_of(folder: str | Path) -> tuple[int, Costs]:
         words=sum(size for name, size in sizes.items() if name.endswith(".words.npy")) / passages,
         encode=MEASURED.encode * characters / MEASURED.characters,
     )
-    return passages, of_passage
+    return passages, costs

@@ -65,9 +65,5 @@ def draw_across_clusters(vectors: Floats, count: int, seed: int) -> list[int]:
     members: dict[int, list[int]] = {}
     for place in rng.sample(range(len(vectors)), len(vectors)):
         members.setdefault(int(numbers[place]), []).append(place)
-    rounds = (
-        (turn, cluster, place)
-        for cluster, of_cluster in enumerate(members.values())
-        for turn, place in enumerate(of_cluster)
-    )
+    rounds = ((turn, cluster, place) for cluster, places in enumerate(members.values()) for turn, place in enumerate(places))
     return sorted(place for *_, place in sorted(rounds)[:count])

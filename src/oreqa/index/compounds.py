@@ -65,6 +65,6 @@ def vocabulary_parts(passages_with: Mapping[str, int], language: str) -> dict[st
 
 def forms_to_count(stems: Iterable[str], language: str) -> set[str]:
     """Return all words whose passage counts ``split_compound`` may look up."""
-    asked = list(stems)
-    parts = {part for stem in asked for pair in possible_parts(stem) for part in pair}
-    return {*asked, *(form for part in parts for form in _forms(part, language))}
+    all_stems = list(stems)
+    parts = {part for stem in all_stems for pair in possible_parts(stem) for part in pair}
+    return {*all_stems, *(form for part in parts for form in _forms(part, language))}

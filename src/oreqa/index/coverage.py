@@ -83,7 +83,7 @@ class Report:
     """One line per file that was skipped."""
     warnings: list[str] = field(default_factory=list)
     """One line per problem with a file from which too little text was extracted."""
-    mended: list[str] = field(default_factory=list)
+    rebuilt: list[str] = field(default_factory=list)
     """Names of the files that were damaged and have been rebuilt: search files."""
 
     def note_unsupported(self, unknown: Mapping[str, int], examples: Mapping[str, Path], include: Sequence[str]) -> None:

@@ -26,8 +26,8 @@ from oreqa.index.generations import (
     newest_generation,
     with_newest,
 )
+from oreqa.index.integrity import damaged_before_update
 from oreqa.index.journal import JOURNAL
-from oreqa.index.soundness import damaged_before_update
 from oreqa.index.store import Holds, Settings
 from oreqa.locks import lock_file
 from oreqa.models.encoder.prompts import Prompts
@@ -194,11 +194,11 @@ def existing_prompts(folder: Path) -> Prompts:
 
 
 def _read(folder: Path, read: Callable[[sqlite3.Connection], T]) -> T:
-    def of_generation(generation: Path) -> T:
+    def read_from(generation: Path) -> T:
         with closing(store.open_documents(generation)) as database:
             return read(database)
 
-    return with_newest(folder, of_generation)
+    return with_newest(folder, read_from)
 
 
 def chosen_settings(folder: Path, settings: Settings | None, model: str | Path | None) -> Settings:

@@ -83,9 +83,9 @@ def field_filter(where: Conditions) -> tuple[str, list[str]]:
             _check_condition(name, value)
         marks = ", ".join("?" * len(values))
         if name == "path":
-            condition, of_paths = path_filter(values)
+            condition, path_parameters = path_filter(values)
             parts.append(condition)
-            parameters += of_paths
+            parameters += path_parameters
         elif name == "title":
             parts.append(f"title IN ({marks})")
             parameters += values

@@ -107,14 +107,14 @@ def delete_documents(database: sqlite3.Connection, ids: Iterable[int]) -> None:
     database.executemany("DELETE FROM main.documents WHERE id = ?", rows)
 
 
-def set_gone(database: sqlite3.Connection, ids: Iterable[int], gone: bool) -> None:
+def set_missing(database: sqlite3.Connection, ids: Iterable[int], missing: bool) -> None:
     """Record whether the sources of a draft's documents still contain them."""
     rows = [(number,) for number in ids]
     if is_shared(database):
         row = "SELECT * FROM whole.documents WHERE id = ? AND id NOT IN (SELECT id FROM main.replaced_rows)"
         database.executemany(f"INSERT INTO main.documents {row}", rows)
         database.executemany("INSERT OR IGNORE INTO main.replaced_rows SELECT id FROM whole.documents WHERE id = ?", rows)
-    database.executemany(f"UPDATE main.documents SET gone = {int(gone)} WHERE id = ?", rows)
+    database.executemany(f"UPDATE main.documents SET gone = {int(missing)} WHERE id = ?", rows)
 
 
 def delete_sources(database: sqlite3.Connection, paths: Iterable[str]) -> None:
@@ -190,9 +190,9 @@ def _write_whole(database: sqlite3.Connection, whole: Path) -> None:
         database.execute(
             "INSERT INTO target.sentences SELECT * FROM sentences WHERE passage IN (SELECT id FROM target.passages)"
         )
-        of_documents = "WHERE document IN (SELECT id FROM target.documents)"
-        database.execute(f"INSERT INTO target.pages SELECT {_OF_PAGES} FROM pages {of_documents} ORDER BY document, rowid")
-        database.execute(f"INSERT INTO target.layouts SELECT * FROM layouts {of_documents}")
+        kept_documents = "WHERE document IN (SELECT id FROM target.documents)"
+        database.execute(f"INSERT INTO target.pages SELECT {_OF_PAGES} FROM pages {kept_documents} ORDER BY document, rowid")
+        database.execute(f"INSERT INTO target.layouts SELECT * FROM layouts {kept_documents}")
         _set_last_ids(database, "main", "target")
 
 
@@ -204,8 +204,8 @@ def _change_copy(folder: Path, whole: Path) -> None:
         with transaction(target):
             target.execute("DELETE FROM main.documents WHERE id IN (SELECT id FROM changes.removed_documents)")
             replaced = "id IN (SELECT id FROM changes.replaced_rows)"
-            gone = "(SELECT gone FROM changes.documents AS new WHERE new.id = main.documents.id)"
-            target.execute(f"UPDATE main.documents SET gone = {gone} WHERE {replaced}")
+            new_value = "(SELECT gone FROM changes.documents AS new WHERE new.id = main.documents.id)"
+            target.execute(f"UPDATE main.documents SET gone = {new_value} WHERE {replaced}")
             target.execute("DELETE FROM main.sources WHERE path IN (SELECT path FROM changes.removed_sources)")
             target.execute(f"INSERT INTO main.documents SELECT * FROM changes.documents WHERE NOT {replaced}")
             for table in ("settings", "compounds"):

@@ -26,12 +26,12 @@ class IndexFitted:
     fusion: Mapping[Unit, Mapping[str, float]] = field(default_factory=dict)
     pipelines: Mapping[tuple[str, str], Fitted] = field(default_factory=dict)
 
-    def over(self, of_model: Fitted) -> Fitted:
-        """Return the parameters that apply if ``of_model`` comes with the encoder.
+    def over(self, model_fitted: Fitted) -> Fitted:
+        """Return the parameters that apply if ``model_fitted`` comes with the encoder.
 
         Other search weights invalidate everything fitted with the model's own.
         """
-        return Fitted(self.encoder, self.fusion) if self.fusion else of_model
+        return Fitted(self.encoder, self.fusion) if self.fusion else model_fitted
 
     def row(self) -> dict[str, Any]:
         """Return it as a JSON object."""
@@ -58,9 +58,9 @@ def read_index_fitted(path: Path) -> IndexFitted:
     if not path.is_file():
         return IndexFitted()
     settings = read_json_file(path)
-    of_search = parse_fitted(settings, path)
+    fitted = parse_fitted(settings, path)
     try:
         pipelines = {(str(row["reader"]), str(row["reranker"])): parse_fitted(row, path) for row in settings["pipelines"]}
     except (KeyError, TypeError) as error:
         raise ModelError(f"{path}: it is damaged ({type(error).__name__}: {error})") from error
-    return IndexFitted(of_search.encoder, of_search.fusion, pipelines)
+    return IndexFitted(fitted.encoder, fitted.fusion, pipelines)

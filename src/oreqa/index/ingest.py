@@ -56,7 +56,7 @@ def index_files(
     What cannot be read is reported to ``on_problem``, one line per file or folder, and keeps its indexed content; with
     ``strict`` the first problem raises DocumentError and nothing is published. ``on_warning`` gets a line for each file
     from which too little text was extracted, ``on_file`` each file before it is read and again as its passages are
-    encoded. ``prune`` removes documents whose file or row is gone from ``paths``, which may be gone themselves; other
+    encoded. ``prune`` removes documents whose file or row is no longer in ``paths``, which may be missing themselves; other
     documents, and those of ``index_documents``, are kept. After an interruption, call it again: encoded passages are
     kept. Raises InputError for invalid arguments, IndexStateError if the index cannot be written or has other settings,
     OreqaError if a new index would be empty.
@@ -69,7 +69,7 @@ def index_files(
         raise InputError(f"fields are Fields(text=..., title=..., id=...), not {kind_of(fields)}")
     folder, paths = as_index_folder(folder), as_paths(paths)
     is_new = newest_generation(folder) is None
-    files = find_files(paths, text_list(include, "include"), text_list(exclude, "exclude"), may_be_gone=not is_new)
+    files = find_files(paths, text_list(include, "include"), text_list(exclude, "exclude"), may_be_missing=not is_new)
     roots, index = {str(full_path(root)) for root in paths}, _own_paths(folder, paths)
     if is_new and not files.files and not files.skipped:
         raise OreqaError(_no_documents(paths, files))
@@ -78,8 +78,8 @@ def index_files(
         show(progress, "encoding passages") as advance,
         open_writer(folder, settings, device, model=model, mode=mode, encoder=encoder) as writer,
     ):
-        held = writer.current.sources() if files.gone or files.unsupported else set()
-        _refuse_gone(files.gone, held, prune)
+        held = writer.current.sources() if files.missing or files.unsupported else set()
+        _refuse_missing(files.missing, held, prune)
         files = files.with_indexed(held)
         writer.report.note_unsupported(files.unknown, files.examples, include_patterns(files.unsupported))
 
@@ -114,7 +114,7 @@ def index_files(
         if is_new and not documents:
             raise OreqaError(_nothing_read(paths, wanted, writer.report.problems, on_problem is not None))
         done.flush()
-        unseen = {str(path) for path, _ in files.skipped}  # not known to be gone: what lies there cannot be seen
+        unseen = {str(path) for path, _ in files.skipped}  # what they contain cannot be seen, so it counts as present
 
         def searched(source: str) -> bool:
             return _below(source, roots) and not _below(source, unseen) and writer.current.revision(source) != IN_MEMORY
@@ -124,10 +124,10 @@ def index_files(
         return writer.report
 
 
-def _refuse_gone(gone: Sequence[Path], held: Set[str], prune: bool) -> None:
+def _refuse_missing(missing: Sequence[Path], held: Set[str], prune: bool) -> None:
     """Raise InputError for a path that does not exist, unless the index has documents of it and may ``prune`` them."""
-    places = _with_folders(held) if gone else set()
-    for path in gone:
+    places = _with_folders(held) if missing else set()
+    for path in missing:
         indexed = str(full_path(path)) in places
         if not (prune and indexed):
             hint = ", but the index has documents of it: --prune removes them" if indexed else ""
@@ -266,7 +266,7 @@ def _read(writer: IndexWriter, file: Path, fields: Fields, done: _Done, warn: Ca
         done.skip()
         writer.report.files += 1
         return 0
-    begun, number = time.time_ns(), 0
+    started, number = time.time_ns(), 0
     for document in read_documents(file, fields, lambda line: warn(f"{file}: {line}")):
         number += 1
         writer.report.read(document)
@@ -277,7 +277,7 @@ def _read(writer: IndexWriter, file: Path, fields: Fields, done: _Done, warn: Ca
     writer.report.files += number > 0
     # A file that changed while it was read is read again next time.
     same = file_revision(file, fields) == revision
-    writer.finish_source(source, read_revision(revision, begun) if same else None)
+    writer.finish_source(source, read_revision(revision, started) if same else None)
     return number
 
 

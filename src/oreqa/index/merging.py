@@ -166,8 +166,8 @@ def _check_alike(parts: Sequence[_Part]) -> None:
     """Raise IndexStateError unless all share the settings in ``_ALIKE`` and hold a user's documents in their folders."""
     first = parts[0]
     for part in parts:
-        if (holds := part.settings["holds"]) != "documents":
-            raise IndexStateError(f"{part.folder}: this index holds {holds}, which cannot be merged")
+        if (contents := part.settings["holds"]) != "documents":
+            raise IndexStateError(f"{part.folder}: this index holds {contents}, which cannot be merged")
         if part.settings.get("engine"):
             raise IndexStateError(f"{part.folder}: a server holds its passages; merge what oreqa copy makes of it")
         for name, said in _ALIKE.items():
@@ -242,14 +242,14 @@ def _is_there(database: sqlite3.Connection, part: _Part, places: Sequence[tuple[
     end = places[1][0] if len(places) > 1 else _last_document(database)
     if has_existing and len(both) == len(keys) and all(number <= end and is_same for number, _, is_same in both):
         return True
-    holders = [next(folder for last, folder in reversed(places) if number > last) for number, _, _ in both]
+    owners = [next(folder for last, folder in reversed(places) if number > last) for number, _, _ in both]
     if both:
-        shared = [key for (_, key, _), holder in zip(both, holders, strict=True) if holder == holders[0]]
-        raise _overlap(part.folder, holders[0], shared, len(keys), has_existing)
+        shared = [key for (_, key, _), owner in zip(both, owners, strict=True) if owner == owners[0]]
+        raise _overlap(part.folder, owners[0], shared, len(keys), has_existing)
     return False
 
 
-def _overlap(folder: Path, holder: Path, keys: Sequence[str], every: int, has_existing: bool) -> IndexStateError:
+def _overlap(folder: Path, owner: Path, keys: Sequence[str], every: int, has_existing: bool) -> IndexStateError:
     """Return the error for documents that two indexes hold, of ``every`` document of the index to remove them from."""
     listed, names = keys[:_KEYS_SHOWN], " ".join(map(shlex.quote, keys[:_KEYS_SHOWN]))
     which = listed[0] if len(keys) == 1 else f"{len(keys):,} documents, as {', '.join(listed)}"
@@ -257,7 +257,7 @@ def _overlap(folder: Path, holder: Path, keys: Sequence[str], every: int, has_ex
     remove = f"oreqa remove {names}{index_option(folder)}{' --yes' if exceeds_share(len(keys), every) else ''}"
     take = f"take {'it' if len(keys) == 1 else 'them'} out of one of them, as by: {remove}"
     otherwise = ", or merge all into a new folder" if has_existing else ""
-    return IndexStateError(f"{folder} and {holder} both hold {which}; {take}{rest}{otherwise}", documents=list(keys))
+    return IndexStateError(f"{folder} and {owner} both hold {which}; {take}{rest}{otherwise}", documents=list(keys))
 
 
 _KEYS_SHOWN = 3

@@ -44,8 +44,8 @@ class NearestPassages:
             for question, products in zip(block, self._small.inner_products(block), strict=True):
                 places, values = self._small_places, products
                 if self._large:
-                    near, of_near = self._near(question, NEAREST * count, allowed)
-                    places, values = np.concatenate([places, near]), np.concatenate([values, of_near])
+                    near, near_values = self._near(question, NEAREST * count, allowed)
+                    places, values = np.concatenate([places, near]), np.concatenate([values, near_values])
                     order = np.argsort(places)
                     places, values = places[order], values[order]
                 yield places[_highest(values, None if allowed is None else allowed[places], count)]

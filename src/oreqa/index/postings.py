@@ -48,9 +48,9 @@ def postings_of(texts: Texts) -> Postings:
 
 def _grouped(keys: NDArray[np.int64], counts: NDArray[np.integer], lengths: NDArray[np.integer]) -> Postings:
     """Return postings from their rising keys: the word's number times the number of texts, plus the text's row."""
-    of_postings, rows = np.divmod(keys, max(len(lengths), 1))
-    starts = np.flatnonzero(np.diff(of_postings, prepend=-1))
-    words, starts = of_postings[starts].astype(np.int32), np.append(starts, len(keys)).astype(np.int64)
+    posting_words, rows = np.divmod(keys, max(len(lengths), 1))
+    starts = np.flatnonzero(np.diff(posting_words, prepend=-1))
+    words, starts = posting_words[starts].astype(np.int32), np.append(starts, len(keys)).astype(np.int64)
     return Postings(words, starts, rows.astype(np.int32), counts.astype(np.int32), lengths.astype(np.int32))
 
 
@@ -131,9 +131,9 @@ def live_words(part: LivePostings) -> tuple[Ints, Ints]:
     counts = np.diff(postings.starts).astype(np.int32)
     if not len(part.dead):
         return postings.words, counts
-    gone = np.zeros(len(postings.lengths), bool)
-    gone[part.dead] = True
-    words = np.searchsorted(postings.starts, np.flatnonzero(gone[postings.rows]), side="right") - 1
+    is_dead = np.zeros(len(postings.lengths), bool)
+    is_dead[part.dead] = True
+    words = np.searchsorted(postings.starts, np.flatnonzero(is_dead[postings.rows]), side="right") - 1
     counts -= np.bincount(words, minlength=len(counts)).astype(np.int32)
     held = counts > 0
     return postings.words[held], counts[held]

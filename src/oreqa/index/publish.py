@@ -143,10 +143,10 @@ def _kept_of(before: Published, database: sqlite3.Connection) -> Iterator[Segmen
     """Yield a generation's segments without the passages that were removed from the draft."""
     removed = np.array(database.execute("SELECT id FROM removed").fetchall(), np.int64).reshape(-1)
     for segment in before.segments:
-        gone = np.isin(segment.passage_ids, removed)
-        gone[segment.words["passage"].dead] = True
-        if not gone.all():
-            yield segment.without(np.flatnonzero(gone))
+        is_dead = np.isin(segment.passage_ids, removed)
+        is_dead[segment.words["passage"].dead] = True
+        if not is_dead.all():
+            yield segment.without(np.flatnonzero(is_dead))
 
 
 def _runs_between(segments: Sequence[Segment], database: sqlite3.Connection) -> Iterator[list[HashedId]]:

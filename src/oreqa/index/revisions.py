@@ -30,12 +30,12 @@ def file_revision(file: Path, fields: Fields) -> str:
     return f"{SPLITTER_VERSION} {status.st_size} {status.st_mtime_ns} {named}"
 
 
-def read_revision(revision: str, begun: int) -> str:
-    """Return the revision to record for a file whose reading began at ``begun``, in nanoseconds.
+def read_revision(revision: str, started: int) -> str:
+    """Return the revision to record for a file whose reading ``started`` then, in nanoseconds.
 
     A file written just before may change again within the clock's resolution: it is read again next time.
     """
-    return revision if begun - size_and_time(revision)[1] > _GRAIN else revision + _AGAIN
+    return revision if started - size_and_time(revision)[1] > _GRAIN else revision + _AGAIN
 
 
 def size_and_time(revision: str) -> tuple[int, int]:

@@ -95,8 +95,8 @@ class QuestionScores:
                 sums[unit] += weighted
             else:
                 sums[unit] = weighted
-        of_sentences = sums.get("sentence", np.zeros(len(self.owner), np.float32))
-        return of_sentences + sums["passage"][self.owner] if "passage" in sums else of_sentences
+        sentence_scores = sums.get("sentence", np.zeros(len(self.owner), np.float32))
+        return sentence_scores + sums["passage"][self.owner] if "passage" in sums else sentence_scores
 
     def by_sentence(self, name: str) -> Floats:
         """Return the score ``name`` of every sentence; that of its passage if it is a passage score."""
@@ -128,21 +128,21 @@ def best_hits(
         else:
             scored = candidate_scores(questions, scores, k, allowed)
         rankings: list[list[_Ranked]] = []
-        for passages, of_question in scored:
-            total = of_question.total(weights)
+        for passages, question_scores in scored:
+            total = question_scores.total(weights)
             if not np.isfinite(total).all():
                 raise ValueError("a score is not a number")
             if allowed is not None:
                 total[~passages.allowed(allowed)] = -np.inf
             if mode == "sparse":
                 total[total == 0] = -np.inf
-            places = best_passages(total, of_question.owner, k) if unit == "passage" else best_sentences(total, k)
+            places = best_passages(total, question_scores.owner, k) if unit == "passage" else best_sentences(total, k)
             if any(score.mode == "dense" for score in scores.values()):
                 passages.check_vectors(np.sort(np.array(places, np.intp)))
             owners = passages.passage_ids[passages.sentence_rows[places]].tolist()
             ids = passages.sentence_ids[places].tolist()
             ranked = zip(owners, ids, places, strict=True)
-            rankings.append([_Ranked(owner, id_, float(total[i]), of_question.at(i)) for owner, id_, i in ranked])
+            rankings.append([_Ranked(owner, id_, float(total[i]), question_scores.at(i)) for owner, id_, i in ranked])
         return _hits(snapshot, rankings)
 
 
@@ -188,9 +188,9 @@ def exhaustive_scores(questions: Questions, scores: Mapping[str, RetrievalScore]
         yield from repeat(QuestionScores(owner, units, nothing), len(questions.texts))
         return
     arrays, bounds = _scored(questions, scores), _bounds(questions, scores)
-    for number, (by_name, of_question) in enumerate(zip(arrays, bounds, strict=True)):
+    for number, (by_name, question_bounds) in enumerate(zip(arrays, bounds, strict=True)):
         _check_possible(by_name, scores, questions, number)
-        yield QuestionScores(owner, units, by_name, of_question)
+        yield QuestionScores(owner, units, by_name, question_bounds)
 
 
 def candidate_scores(

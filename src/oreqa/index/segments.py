@@ -88,10 +88,10 @@ class Segment:
 
     def without(self, dead: Rows) -> Segment:
         """Return the segment with exactly these passage rows, rising, deleted."""
-        gone = np.zeros(len(self.passage_ids), bool)
-        gone[dead] = True
-        of_units: dict[Unit, Rows] = {"passage": dead, "sentence": np.flatnonzero(gone[self.sentence_rows])}
-        parts = {unit: LivePostings.of(self.words[unit].postings, rows) for unit, rows in of_units.items()}
+        is_dead = np.zeros(len(self.passage_ids), bool)
+        is_dead[dead] = True
+        unit_rows: dict[Unit, Rows] = {"passage": dead, "sentence": np.flatnonzero(is_dead[self.sentence_rows])}
+        parts = {unit: LivePostings.of(self.words[unit].postings, rows) for unit, rows in unit_rows.items()}
         return replace(self, words=parts)
 
 
@@ -102,8 +102,8 @@ def open_segments(generation: Path, damaged: Collection[str] = ()) -> list[Segme
     ignored. Raises IndexStateError or OSError if a segment is being removed.
     """
     files = read_manifest(generation)
-    left_out = {name.partition("/")[0] for name in damaged if not name.endswith(f"/{BITS}")}
-    names = sorted({name.partition("/")[0] for name in files if "/" in name} - left_out)
+    omitted = {name.partition("/")[0] for name in damaged if not name.endswith(f"/{BITS}")}
+    names = sorted({name.partition("/")[0] for name in files if "/" in name} - omitted)
     intact = files.keys() - damaged
     return [_open(generation / name, f"{name}/{DEAD}" in files, f"{name}/{BITS}" in intact) for name in names]
 
@@ -155,8 +155,8 @@ def link_segment(segment: Segment, before: Path, folder: Path) -> list[str]:
     A large one without bits gets them. Returns the names of the shared files in the generation.
     """
     not_shared = {DEAD} if segment.bits is not None else {DEAD, BITS}
-    of_segment = [name for name in read_manifest(before) if name.startswith(f"{segment.name}/")]
-    shared = [name for name in of_segment if Path(name).name not in not_shared]
+    segment_files = [name for name in read_manifest(before) if name.startswith(f"{segment.name}/")]
+    shared = [name for name in segment_files if Path(name).name not in not_shared]
     for name in shared:
         link_file(before / name, folder / name)
     if len(dead := segment.words["passage"].dead):

@@ -21,8 +21,8 @@ def suggestions(select: Callable[[str], Iterable[tuple[Any, ...]]], name: str) -
 def similar_values(select: Callable[[str, Sequence[object]], list[tuple[Any, ...]]], name: str, value: str) -> list[str]:
     """Return the values of a field that resemble ``value``, else the first ones. ``select`` is that of a snapshot."""
     query = "SELECT DISTINCT title FROM documents ORDER BY 1 LIMIT 20000"
-    of_field = "SELECT DISTINCT value FROM documents, json_each(fields) WHERE json_each.key = ? ORDER BY 1 LIMIT 20000"
-    rows = select(query, ()) if name == "title" else select(of_field, (name,))
+    field_query = "SELECT DISTINCT value FROM documents, json_each(fields) WHERE json_each.key = ? ORDER BY 1 LIMIT 20000"
+    rows = select(query, ()) if name == "title" else select(field_query, (name,))
     values = {str(each).lower(): str(each) for (each,) in rows if each}
     near = difflib.get_close_matches(value.lower(), values, NAMES_LISTED)
     inside = [each for each in values if value.lower() in each]

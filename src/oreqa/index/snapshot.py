@@ -103,8 +103,8 @@ class Snapshot:
     @cached_property
     def fitted(self) -> Fitted:
         """The parameters fitted for the encoder that made the vectors: on this index, or else those that come with it."""
-        of_model = encoder_fitted(model_place(self.generation.parent, self.settings.model), self.fingerprint)
-        return self.index_fitted.over(of_model)
+        model_fitted = encoder_fitted(model_place(self.generation.parent, self.settings.model), self.fingerprint)
+        return self.index_fitted.over(model_fitted)
 
     @cached_property
     def index_fitted(self) -> IndexFitted:

@@ -33,8 +33,8 @@ def misspelt(question: str, snapshot: Snapshot, is_word: Callable[[str], bool]) 
     if snapshot.empty:
         return {}
     language = snapshot.settings.language
-    asked = [word for word in _WORD.findall(question) if len(word) >= SHORTEST and word.islower() and not is_word(word)]
-    stems = {word: stem for word in asked for stem in words(word, language) if not is_word(stem)}
+    candidates = [word for word in _WORD.findall(question) if len(word) >= SHORTEST and word.islower() and not is_word(word)]
+    stems = {word: stem for word in candidates for stem in words(word, language) if not is_word(stem)}
     numbers = snapshot.word_numbers(stems.values())
     respelt = {}
     for word, stem in stems.items():

@@ -52,7 +52,7 @@ class Watch:
         self._index, self._paths = str(full_path(index)), [full_path(path) for path in paths]
         self._patterns, self._on_mode = (include, exclude), on_mode
         self._mode: str | None = None
-        self._look_seconds = self._asked = 0.0
+        self._look_seconds = self._opened_at = 0.0
         self._roots: States = {}
         self._events: Iterator[Any] | None = None
 
@@ -76,15 +76,15 @@ class Watch:
 
     def look(self) -> States:
         """Return the state of every file that an update would read or skip."""
-        begun = time.monotonic()
+        started = time.monotonic()
         try:
-            files = find_files(self._paths, *self._patterns, may_be_gone=True)
+            files = find_files(self._paths, *self._patterns, may_be_missing=True)
         except InputError as error:
             return {"": str(error)}
         states: dict[str, object] = {str(path): reason for path, reason in files.skipped}
         for path in files.files:
             states[str(path)] = _state(path)
-        self._look_seconds = time.monotonic() - begun
+        self._look_seconds = time.monotonic() - started
         return states
 
     def _settled(self, states: States, stop: threading.Event) -> States:
@@ -116,12 +116,12 @@ class Watch:
 
     def _is_watchable(self) -> bool:
         """Return whether to ask the system again: what it could not watch has appeared or changed, or time has passed."""
-        is_due = time.monotonic() > self._asked + SWEEP
+        is_due = time.monotonic() > self._opened_at + SWEEP
         return is_due or self._roots != self._root_states()
 
     def _open(self, stop: threading.Event) -> None:
         """Ask the system for notifications from now on."""
-        self._roots, self._asked = self._root_states(), time.monotonic()
+        self._roots, self._opened_at = self._root_states(), time.monotonic()
         self._events = None
         folders = [path for path in self._paths if path.is_dir()]
         missing = [path for path in self._paths if not path.exists()]
@@ -133,16 +133,16 @@ class Watch:
             return
         try:
             try:
-                self._events = self._asked_events(folders, stop)
+                self._events = self._request_events(folders, stop)
             except PermissionError:
                 # Not always: it ignores the system's limits, too.
-                self._events = self._asked_events(folders, stop, ignore_permission_denied=True)
+                self._events = self._request_events(folders, stop, ignore_permission_denied=True)
         except (OSError, RuntimeError) as error:
             self._tell(_reason(error))
             return
         self._tell("")
 
-    def _asked_events(self, folders: Sequence[Path], stop: threading.Event, **options: bool) -> Iterator[Any]:
+    def _request_events(self, folders: Sequence[Path], stop: threading.Event, **options: bool) -> Iterator[Any]:
         """Yield sets of changes in folders, now and then an empty one. Raises OSError or RuntimeError if there are none."""
         from watchfiles import watch
 
@@ -174,15 +174,15 @@ class Watch:
 
     def _root_states(self) -> States:
         """Return the states by which replaced folders, and changes of files named explicitly, are detected."""
-        return {str(path): _state(path, of_folder=path.is_dir()) for path in self._paths}
+        return {str(path): _state(path, is_folder=path.is_dir()) for path in self._paths}
 
 
-def _state(path: Path, of_folder: bool = False) -> object:
+def _state(path: Path, is_folder: bool = False) -> object:
     try:
         status = path.stat()
     except OSError as error:
         return error.strerror
-    if of_folder:
+    if is_folder:
         return status.st_dev, status.st_ino
     return status.st_size, status.st_mtime_ns, status.st_mode, status.st_ctime_ns
 

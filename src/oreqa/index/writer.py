@@ -52,7 +52,7 @@ class IndexWriter:
         self, folder: Path, settings: Settings, holds: Holds, current: CurrentState, load_encoder: Callable[[], Encoder]
     ) -> None:
         self.folder, self.settings, self.current = folder, settings, current
-        self.report = Report(passages=current.passages, mended=list(current.damaged))
+        self.report = Report(passages=current.passages, rebuilt=list(current.damaged))
         self._holds, self._load_encoder = holds, load_encoder
         self._encoder: Encoder | None = None
         self._encodings: Encodings | None = None
@@ -216,10 +216,10 @@ class IndexWriter:
             self.remove([row.number for row in unseen], unread)
             return
         self.report.gone = len(unseen)
-        newly_gone = [row.number for row in unseen if row.source in self._sources and not row.gone]
-        if newly_gone:
+        newly_missing = [row.number for row in unseen if row.source in self._sources and not row.gone]
+        if newly_missing:
             with transaction(self.draft):
-                drafts.set_gone(self.draft, newly_gone, True)
+                drafts.set_missing(self.draft, newly_missing, True)
 
     def publish(self, advance: Advance = ignore, forget: bool = False) -> None:
         """Make all changes visible at once as the next generation, if there are any, and end the journal.
@@ -240,7 +240,7 @@ class IndexWriter:
             if quality is not None and is_other:
                 store.write_setting(self.draft, "quality", quality)
             drafts.delete_documents(self.draft, replaced)
-            drafts.set_gone(self.draft, returned, False)
+            drafts.set_missing(self.draft, returned, False)
             drafts.write_sources(self.draft, self._new_revisions)
         before, folder = self.current.generation, self.folder / DRAFT
         note_documents(self.draft)

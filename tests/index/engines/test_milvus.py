@@ -21,10 +21,10 @@ from oreqa.index.engines.milvus import MilvusEngine, MilvusState
 from oreqa.index.engines.milvus_client import connect
 from oreqa.index.generations import newest_generation, require_generation
 from oreqa.index.in_memory import index_documents
+from oreqa.index.integrity import check_index
 from oreqa.index.merging import merge_indexes
 from oreqa.index.removal import remove_documents
 from oreqa.index.search import Index
-from oreqa.index.soundness import check_index
 from oreqa.index.store import Settings
 
 pytestmark = pytest.mark.system

@@ -97,7 +97,7 @@ class _AsciiDoc:
         self._values = dict(_CHARACTERS)
         self._open: set[str] = set()  # delimiters of open blocks
         self._attached = -1  # the line that continues an item after a plus sign
-        self._has_begun = False  # whether the header is over
+        self._past_header = False
 
     def read(self) -> None:
         """Read all lines."""
@@ -130,7 +130,7 @@ class _AsciiDoc:
         return bool(_UNDERLINE.match(below)) and not line.startswith((".", "[", "|"))
 
     def _heading(self, level: int, text: str) -> None:
-        if level == 1 and not self._has_begun:
+        if level == 1 and not self._past_header:
             while self._next < len(self._lines) and (line := self._lines[self._next].strip()):
                 if match := _ATTRIBUTE.match(line):
                     self._set(match)
@@ -140,7 +140,7 @@ class _AsciiDoc:
             self.title = self._plain(text)  # its attributes may follow below
         else:
             self.markup.heading(max(1, level - 1), self._inline(text))
-        self._has_begun = True
+        self._past_header = True
 
     def _delimited(self, delimiter: str) -> None:
         """Read a block up to its closing delimiter; anything but code, comments and passthrough is read like other lines."""
@@ -216,7 +216,7 @@ class _AsciiDoc:
             self._literal(line)
         else:
             self._paragraph(line)
-        self._has_begun = self._has_begun or markup.is_open
+        self._past_header = self._past_header or markup.is_open
 
     def _attach(self) -> None:
         """Keep the item open for the block after a line with a plus sign."""

@@ -44,8 +44,8 @@ def read_info(data: bytes, path: Path) -> Document:
         offset += len(node) + 1
     if not spots:
         raise DocumentError("it is not an Info file: it holds no node" if not name else "it holds no text but menus")
-    left_out = {"contents": count_words(menus)} if menus else {}
+    omitted = {"contents": count_words(menus)} if menus else {}
     words = count_words(text)
-    page = PageWords("", words + sum(left_out.values()), words, left_out)
+    page = PageWords("", words + sum(omitted.values()), words, omitted)
     title = _TITLE_ENDS.sub("", name) or file_title(path)
     return Document(str(path), title, text, manual_sections(text), places=tuple(spots), pages=(page,))

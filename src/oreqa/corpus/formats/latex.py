@@ -39,7 +39,7 @@ _PREAMBLE = re.compile(r"\\begin\s*\{document\}")
 def read_latex(data: bytes, path: Path) -> Document:
     """Read LaTeX. Its title is that of ``\\title``; the preamble is not read but for authors and date, nor are includes.
 
-    Simple macros that the file defines are expanded. Of others the arguments are text, and their names count as left out.
+    Simple macros that the file defines are expanded. Of others the arguments are text, and their names count as omitted.
     """
     source = decode(data)
     expanded, unexpanded = expand_macros(inline_code_as_verb(source), NOT_REDEFINED)
@@ -52,8 +52,8 @@ def read_latex(data: bytes, path: Path) -> Document:
         for group in _authors_and_dates(expanded[: begin.start()]):
             page.add_first_group(group)
     page.add(expanded[begin.end() :] if begin else expanded)
-    left_out = {name: f"{name} " * count for name, count in unexpanded.items() if "{" not in name}
-    return read_rendered("".join(page.parts), source, path, title, left_out)
+    omitted = {name: f"{name} " * count for name, count in unexpanded.items() if "{" not in name}
+    return read_rendered("".join(page.parts), source, path, title, omitted)
 
 
 class _Page:

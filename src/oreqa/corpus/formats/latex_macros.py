@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
-from oreqa.corpus.formats.latex_tokens import LATEX_TOKEN, NEAR, BracedText, begins_group, end_of_code, left_out_branches
+from oreqa.corpus.formats.latex_tokens import LATEX_TOKEN, NEAR, BracedText, begins_group, end_of_code, skipped_branches
 
 _GROWTH, _SPARE = 2, 200_000
 """All expansions together add at most ``_GROWTH`` times the file's characters and ``_SPARE``."""
@@ -97,7 +97,7 @@ class _Expansion:
         self._bodies: dict[str, str] = {}  # expanded
         self._groups: list[_Group] = []
         self._after_definition = 0
-        self._left_out = left_out_branches(source)
+        self._skipped = skipped_branches(source)
         self._left = _GROWTH * len(source) + _SPARE
 
     def expanded(
@@ -129,8 +129,8 @@ class _Expansion:
         if token["code"]:
             end = end_of_code(text.text, token)
             return text.text[token.start() : end], end
-        if not active and token.start() in self._left_out:
-            return "", self._left_out[token.start()]
+        if not active and token.start() in self._skipped:
+            return "", self._skipped[token.start()]
         definition = _DEFINITION.match(text.text, token.start()) if token["name"] else None
         if definition:
             replacement, self._after_definition = self._define(definition, text)

@@ -77,11 +77,11 @@ def end_of_code(text: str, begin: re.Match[str]) -> int:
     return len(text) if offset < 0 else offset + len(end)
 
 
-def left_out_branches(source: str) -> dict[int, int]:
-    r"""Return the end of what is left out by its offset: the false branches of ``\iffalse``, and ``\fi`` after ``\else``.
+def skipped_branches(source: str) -> dict[int, int]:
+    r"""Return the end of each skipped part by its offset: the false branches of ``\iffalse``, and ``\fi`` after ``\else``.
 
     Examples:
-        >>> left_out_branches(r"\iffalse a\else b\fi")
+        >>> skipped_branches(r"\iffalse a\else b\fi")
         {0: 15, 17: 20}
     """
     ends: dict[int, int] = {}

@@ -116,8 +116,8 @@ def read_mail(data: bytes, path: Path) -> tuple[Document, list[tuple[str, bytes]
         builder.add_block("Attachments: " + ", ".join(name for name, _ in parts.attachments), words=0)
     document = builder.document(subject)
     (page,) = document.pages
-    left_out = {**page.left_out, "other form of the message": unread} if unread else page.left_out
-    document = replace(document, fields=fields, pages=(replace(page, left_out=left_out),))
+    omitted = {**page.left_out, "other form of the message": unread} if unread else page.left_out
+    document = replace(document, fields=fields, pages=(replace(page, left_out=omitted),))
     return document, _files(parts.attachments)
 
 

@@ -33,13 +33,13 @@ class SourcePlaces:
         self._source = source
         self._lines = [0, *accumulate(len(line) + 1 for line in source.split("\n"))]
         self._cursor = 0
-        self._is_told = False  # whether the caller says where the blocks are
+        self._is_positioned = False  # whether the caller passes the offset of each block
         self._anchors: dict[tuple[str, ...], int] | None = None
         self._last = Place(0)  # for the words of a block that were found: whether each begins a part or continues it
 
     def go_to(self, offset: int) -> None:
         """Search for the next block from the character ``offset`` on."""
-        self._cursor, self._is_told = offset, True
+        self._cursor, self._is_positioned = offset, True
 
     def line(self, offset: int) -> int:
         """Return the line of a character, from 1."""
@@ -86,7 +86,7 @@ class SourcePlaces:
 
     def _go_near(self, text: str) -> None:
         """Move to the block: by word runs that occur once in the file, else to the next run from here on."""
-        if not self._is_told and (offset := self._anchored(text)) is not None:
+        if not self._is_positioned and (offset := self._anchored(text)) is not None:
             self._cursor = offset
             return
         words = text.split(maxsplit=_TRIES + _RUN)

@@ -14,17 +14,15 @@ from oreqa.corpus.formats.html.source import visible_words
 from oreqa.corpus.formats.places import SourcePlaces
 
 
-def read_rendered(
-    page: str, source: str, path: Path, title: str = "", left_out: Mapping[str, str] | None = None
-) -> Document:
+def read_rendered(page: str, source: str, path: Path, title: str = "", omitted: Mapping[str, str] | None = None) -> Document:
     """Read a file whose text ``source`` was converted to markup. Its title is ``title``, or the first heading.
 
-    ``left_out`` has texts that the markup lacks, by the reason.
+    ``omitted`` has texts that the markup lacks, by the reason.
     """
     builder = SourceBuilder(path, source)
-    lost = left_out or {}
-    builder.start_page("", visible_words(page) + sum(map(count_words, lost.values())))
-    for reason, text in lost.items():
+    omitted = omitted or {}
+    builder.start_page("", visible_words(page) + sum(map(count_words, omitted.values())))
+    for reason, text in omitted.items():
         builder.leave_out(reason, text)
     reader = read_page(f"<title>{escape(title)}</title>{page}" if title else page)
     reader.add_to(builder)

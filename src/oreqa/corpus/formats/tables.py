@@ -46,8 +46,10 @@ def read_rows(
     seen: set[str] = set()
     rows, constant = _with_constant(parse_rows(file, path.name.lower(), warn))
     for number, row in enumerate(rows, 1):
-        asked = {"--text-field": text, "--title-field": title, "--id-field": key} if number == 1 else {"--text-field": text}
-        for option, name in asked.items():
+        required = {"--text-field": text}
+        if number == 1:
+            required |= {"--title-field": title, "--id-field": key}
+        for option, name in required.items():
             if name is not None and name not in row:
                 fields = _field_names(row) or "none"
                 raise DocumentError(f"row {number} has no field {name!r}; its fields are {fields}: name one with {option}")

@@ -107,9 +107,9 @@ class Scorable:
         """Call ``doubt`` if the norm of a vector of the sentences in these rows, or of their passages, is out of range."""
         if not len(rows):
             return
-        of_units: dict[Unit, Rows] = {"sentence": rows, "passage": np.unique(self.sentence_rows[rows])}
+        unit_rows: dict[Unit, Rows] = {"sentence": rows, "passage": np.unique(self.sentence_rows[rows])}
         for unit, stored in self.vectors.items():
-            norms = _norms(vectors_of(stored.take(of_units[unit])))
+            norms = _norms(vectors_of(stored.take(unit_rows[unit])))
             lowest, highest = self.norm_limits(unit)
             if not bool(np.all((norms >= lowest) & (norms <= highest))):
                 self.doubt()

@@ -36,8 +36,8 @@ class LocalEngine:
             unit: Bm25([segment.words[unit] for segment in segments], *BM25_PARAMETERS[unit], compounds) for unit in held
         }
         self._nearest = NearestPassages(segments, doubt)
-        of_sentences = _together(owners, np.int32)
-        self._every = Scorable(ids["passage"], ids["sentence"], of_sentences, self._vectors, self.words, doubt)
+        sentence_owners = _together(owners, np.int32)
+        self._every = Scorable(ids["passage"], ids["sentence"], sentence_owners, self._vectors, self.words, doubt)
 
     def every(self) -> Scorable:
         """Return what the protocol says."""

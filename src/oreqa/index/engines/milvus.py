@@ -36,7 +36,7 @@ COLLECTIONS = "collections.json"
 FEWEST_CANDIDATES, MOST_CANDIDATES = 200, 16_384
 """The fewest candidates by vectors and by words requested, and the most that Milvus returns."""
 
-FETCHED, ASKED = 500, 8
+FETCHED, QUESTIONS_AT_ONCE = 500, 8
 """Rows fetched at a time, and questions sent at a time."""
 
 
@@ -86,8 +86,8 @@ class MilvusState:
 
     def filter(self) -> str:
         """Return the filter expression for live rows."""
-        of_last = f"id <= {self.collection.last}"
-        return f"{of_last} and not ({among(self.dead)})" if len(self.dead) else of_last
+        up_to_last = f"id <= {self.collection.last}"
+        return f"{up_to_last} and not ({among(self.dead)})" if len(self.dead) else up_to_last
 
 
 def among(ids: Ids) -> str:
@@ -181,22 +181,22 @@ class MilvusEngine:
             raise InputError(f"{count:,} passages are asked for; Milvus gives {MOST_CANDIDATES:,} at most")
         questions = len(words if vectors is None else vectors)  # type: ignore[arg-type]
         condition = self.state.filter() if allowed is None else among(allowed) if len(allowed) else ""
-        for begin in range(0, questions, ASKED):
-            place = slice(begin, min(begin + ASKED, questions))
+        for begin in range(0, questions, QUESTIONS_AT_ONCE):
+            place = slice(begin, min(begin + QUESTIONS_AT_ONCE, questions))
             best: list[set[int]] = [set() for _ in range(begin, place.stop)]
             if vectors is not None and condition:
                 for ids, question_hits in zip(self._search("vector", vectors[place], count, condition), best, strict=True):
                     question_hits.update(ids)
             if words is not None and condition:
                 weights = [self._question_weights(numbers) for numbers in words[place]]
-                asked = [number for number, row in enumerate(weights) if row]
-                rows = [weights[number] for number in asked]
-                for number, ids in zip(asked, self._search("weights", rows, count, condition), strict=True):
+                searched = [number for number, row in enumerate(weights) if row]
+                queries = [weights[number] for number in searched]
+                for number, ids in zip(searched, self._search("weights", queries, count, condition), strict=True):
                     best[number].update(ids)
             held = self._rows(np.array(sorted(set().union(*best)), np.int64))
-            for of_best in best:
-                rows_of_question = [held[number] for number in of_best if number in held]
-                yield self._scorable(segment_of_rows(rows_of_question, self.state.collection.dim))
+            for question_ids in best:
+                rows = [held[number] for number in question_ids if number in held]
+                yield self._scorable(segment_of_rows(rows, self.state.collection.dim))
 
     def _question_weights(self, numbers: Ints) -> dict[int, float]:
         """Return the IDF of a question's words, times their number of occurrences."""
@@ -204,13 +204,13 @@ class MilvusEngine:
         words = self.words["passage"]
         return {number: n * words.bound(np.array([number], np.int32), 0) for number, n in counts.items()}
 
-    def _search(self, field: str, asked: Any, count: int, condition: str) -> list[list[int]]:
+    def _search(self, field: str, queries: Any, count: int, condition: str) -> list[list[int]]:
         """Return the ids of the best rows by a field, for each query."""
-        if not len(asked):
+        if not len(queries):
             return []
         with self.named_errors():
             hits = self._client.search(
-                self.state.collection.name, asked, condition, count, ["id"], anns_field=field, search_params={}
+                self.state.collection.name, queries, condition, count, ["id"], anns_field=field, search_params={}
             )
         return [[int(hit["id"]) for hit in question_hits] for question_hits in hits]
 

@@ -28,13 +28,13 @@ NO_WORD = 0
 
 def add_fields(schema: Any, types: Any, dim: int) -> None:
     """Add the fields of a row to a pymilvus schema."""
-    of_array = {"datatype": types.ARRAY, "max_capacity": ELEMENTS}
+    array_type = {"datatype": types.ARRAY, "max_capacity": ELEMENTS}
     schema.add_field("id", types.INT64, is_primary=True)
     schema.add_field("vector", types.FLOAT_VECTOR, dim=dim)
     schema.add_field("weights", types.SPARSE_FLOAT_VECTOR)
-    schema.add_field("sentences", element_type=types.INT64, **of_array)
+    schema.add_field("sentences", element_type=types.INT64, **array_type)
     for name in ("codes", "words"):
-        schema.add_field(name, element_type=types.VARCHAR, max_length=CHARACTERS, **of_array)
+        schema.add_field(name, element_type=types.VARCHAR, max_length=CHARACTERS, **array_type)
 
 
 SCORED = ["sentences", "codes", "words"]
@@ -82,10 +82,10 @@ def segment_of_rows(rows: Sequence[Mapping[str, Any]], dim: int) -> Segment:
     sizes = [len(row["sentences"]) for row in rows]
     ids = np.array([row["id"] for row in rows], np.int64)
     sentences = np.array([number for row in rows for number in row["sentences"]], np.int64)
-    of_units: dict[Unit, slice] = {"passage": slice(0, 1), "sentence": slice(1, None)}
+    unit_parts: dict[Unit, slice] = {"passage": slice(0, 1), "sentence": slice(1, None)}
     vectors: dict[Unit, Codes] = {}
     words: dict[Unit, Postings] = {}
-    for unit, part in of_units.items():
+    for unit, part in unit_parts.items():
         codes = b"".join(b64decode(text) for row in rows for text in row["codes"][part])
         vectors[unit] = np.frombuffer(codes, code_type(dim))
         texts = [np.frombuffer(b64decode(text), "<i4") for row in rows for text in row["words"][part]]

@@ -110,10 +110,10 @@ def write_rows(
     return state
 
 
-def _mean(tally: _Tally, of_new: float) -> float:
+def _mean(tally: _Tally, new_mean: float) -> float:
     """Return the mean passage length for the weights of words: that of the previous state if it has passages."""
     texts = tally.counts["passage"]
-    return tally.lengths["passage"] / texts if texts and tally.lengths["passage"] else of_new
+    return tally.lengths["passage"] / texts if texts and tally.lengths["passage"] else new_mean
 
 
 def _create(folder: Path, client: Any, dim: int) -> str:

@@ -65,8 +65,8 @@ class Questions:
         split = []
         for question_stems in stems:
             held = [number for stem in question_stems if (number := numbers[stem]) is not None]
-            of_parts = [number for stem in question_stems for number in parts.get(stem, ())]
-            split.append((np.array([*held, *of_parts], np.int32), len(question_stems) - len(held)))
+            part_numbers = [number for stem in question_stems for number in parts.get(stem, ())]
+            split.append((np.array([*held, *part_numbers], np.int32), len(question_stems) - len(held)))
         return split
 
     def _parts(self, stems: Sequence[str]) -> dict[str, list[int]]:

@@ -186,7 +186,7 @@ class LinkedTexts:
             self._texts.append(self._open)
             self._open = None
 
-    def left_out(self, keep: Collection[str]) -> list[tuple[LinkedText, str]]:
+    def omitted(self, keep: Collection[str]) -> list[tuple[LinkedText, str]]:
         """Return what is not text, the last first, with the reason, except for reasons to ``keep``."""
         del self._titles[""]
         reasons = ((text, text.reason(self._titles)) for text in reversed(self._texts))

@@ -221,7 +221,7 @@ class PageReader:
         if self._skipped:
             self._end_skipped()
         self._blocks.end_page()
-        for linked, reason in self._linked.left_out(self._keep):
+        for linked, reason in self._linked.omitted(self._keep):
             self._blocks.replace(linked.first, linked.last, reason, linked.text)
 
     def _end_title(self) -> None:

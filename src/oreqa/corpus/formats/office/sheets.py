@@ -90,26 +90,26 @@ class Sheet:
     def _with_merged(self, number: int, filled: list[tuple[int, SheetCell]]) -> list[tuple[int, SheetCell]]:
         """Return a row's cells including merged ones; a cell that fills a row by itself is not repeated."""
         self._open = [(region, text) for region, text in self._open if region.bottom >= number]
-        begun = [
+        starting = [
             (self._regions[number, column], cell.text)
             for column, cell in filled
             if (number, column) in self._regions and len(cell.text) <= MAX_NAME
         ]
-        if not begun and not self._open:
+        if not starting and not self._open:
             return filled
         cells = dict(filled)
-        for region, text in self._open + (begun if self._header and len(filled) > 1 else []):
+        for region, text in self._open + (starting if self._header and len(filled) > 1 else []):
             right = min(region.right, region.left + _MAX_COLUMNS) if self._header else region.left
             for column in range(region.left, right + 1):
                 cells.setdefault(column, SheetCell(text))
-        self._open += begun
+        self._open += starting
         return sorted(cells.items(), key=itemgetter(0))
 
-    def end(self, source: int, left_out: Mapping[str, int] | None = None) -> None:
+    def end(self, source: int, omitted: Mapping[str, int] | None = None) -> None:
         """End the sheet. ``source`` is the number of words in its text cells, counted independently in the file."""
         self._end_header()
         struck_out = {STRUCK_OUT: self._struck_out} if self._struck_out else {}
-        self._builder.add_page(PageWords(f"sheet {self._name}", source, self._read, {**(left_out or {}), **struck_out}))
+        self._builder.add_page(PageWords(f"sheet {self._name}", source, self._read, {**(omitted or {}), **struck_out}))
 
     def end_damaged(self) -> None:
         """End a sheet whose remaining rows cannot be read, and whose words cannot be counted."""

@@ -49,8 +49,8 @@ def find_boxes(path: Path | IO[bytes], layout: bytes, start: int, text: str) -> 
         pdf = open_pdf(path)
         try:
             for number, group in groupby(stretches, key=lambda stretch: stretch.page):
-                of_page = [(stretch, text[stretch.start - start :][: stretch.length]) for stretch in group]
-                boxes += _boxes_of_page(pdf, number, of_page)
+                page_stretches = [(stretch, text[stretch.start - start :][: stretch.length]) for stretch in group]
+                boxes += _boxes_of_page(pdf, number, page_stretches)
         finally:
             pdf.close()
     except pdfium.PdfiumError as error:

@@ -65,8 +65,8 @@ def read_pdf(data: bytes, path: Path, before_page: Callable[[], None] = lambda: 
             pdf.close()
     except pdfium.PdfiumError as error:  # a damaged file can fail anywhere inside the library
         raise DocumentError(UNREADABLE_PDF) from error
-    left_out = _leave_out(pages.lines, pages.heights)
-    lines = [[line for line in page if (line.page, line.number) not in left_out] for page in pages.lines]
+    omitted = _leave_out(pages.lines, pages.heights)
+    lines = [[line for line in page if (line.page, line.number) not in omitted] for page in pages.lines]
     for page in lines:
         measure(page)
     _clear_mono(lines)
@@ -84,7 +84,7 @@ def read_pdf(data: bytes, path: Path, before_page: Callable[[], None] = lambda: 
             continue
         reasons: Counter[str] = Counter()
         for line in page:
-            if reason := left_out.get((line.page, line.number)):
+            if reason := omitted.get((line.page, line.number)):
                 reasons[reason] += count_words(line.text)
         builder.add_page(PageWords(_name(number), pages.words[number], read[number], dict(reasons)))
     if title == path.stem:

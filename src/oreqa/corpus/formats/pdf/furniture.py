@@ -227,15 +227,15 @@ def _first_entries(lines: Sequence[Line], entries: Sequence[tuple[int, str]], af
     Empty if their page numbers do not rise from ``after`` on.
     """
     end = last = 0
-    numbers, of_contents = [after], [after]
+    numbers, leader_numbers = [after], [after]
     for at, number in entries:
         if at - last > _WRAPPED or any(_is_apart(line, lines[at]) for line in lines[last:at]):
             break
         last = at + 1
         numbers.append(int(number) if number.isdigit() else 0)
         if lines[at].leaders:
-            end, of_contents = last, numbers.copy()
-    return {(line.page, line.number) for line in lines[:end]} if of_contents == sorted(of_contents) else set()
+            end, leader_numbers = last, numbers.copy()
+    return {(line.page, line.number) for line in lines[:end]} if leader_numbers == sorted(leader_numbers) else set()
 
 
 def _is_apart(line: Line, entry: Line) -> bool:

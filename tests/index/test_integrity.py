@@ -9,10 +9,10 @@ from index_content import assert_same
 
 from oreqa.core import Document
 from oreqa.errors import IndexStateError
-from oreqa.index import generations, segments, soundness
+from oreqa.index import generations, integrity, segments
 from oreqa.index.generations import DAMAGED, require_generation
 from oreqa.index.in_memory import index_documents
-from oreqa.index.soundness import check_index
+from oreqa.index.integrity import check_index
 from oreqa.index.store import Settings
 
 DOCUMENTS = [Document(f"{n}", "", f"Owl {n} hoots. It sleeps.") for n in range(9)]
@@ -22,7 +22,7 @@ DOCUMENTS = [Document(f"{n}", "", f"Owl {n} hoots. It sleeps.") for n in range(9
 def folder(tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An index that counts as a large one, of large files."""
     index_documents(tmp_path / "kb", DOCUMENTS, Settings(str(tiny)))
-    monkeypatch.setattr(soundness, "QUICK", 0)
+    monkeypatch.setattr(integrity, "QUICK", 0)
     monkeypatch.setattr(generations, "_SMALL", 0)
     return tmp_path / "kb"
 
@@ -34,11 +34,11 @@ def damage(folder: Path) -> None:
 
 def test_an_update_mends_what_a_check_has_found(tmp_path: Path, tiny: Path, folder: Path) -> None:
     damage(folder)
-    assert index_documents(folder, Document("new", "", "Larks sing.")).mended == []
+    assert index_documents(folder, Document("new", "", "Larks sing.")).rebuilt == []
     (line,) = check_index(folder)
     assert "sentences.npy" in line
     assert (require_generation(folder) / DAMAGED).is_file()
-    assert index_documents(folder, Document("new", "", "Larks fly.")).mended == ["segment-000000000001/sentences.npy"]
+    assert index_documents(folder, Document("new", "", "Larks fly.")).rebuilt == ["segment-000000000001/sentences.npy"]
     assert check_index(folder) == []
     assert not (require_generation(folder) / DAMAGED).exists()
     index_documents(tmp_path / "clean", [*DOCUMENTS, Document("new", "", "Larks fly.")], Settings(str(tiny)))
@@ -52,7 +52,7 @@ def test_a_damaged_segment_is_not_merged(folder: Path, monkeypatch: pytest.Monke
         IndexStateError, match=r"sentences\.npy: this file of the index is missing or damaged; rebuild it with"
     ):
         index_documents(folder, Document("new", "", "Larks sing."))
-    assert index_documents(folder, Document("new", "", "Larks sing.")).mended
+    assert index_documents(folder, Document("new", "", "Larks sing.")).rebuilt
     assert check_index(folder) == []
 
 
