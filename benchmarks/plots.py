@@ -206,12 +206,8 @@ def documents(axes: Axes) -> None:
         "answers given\nthat are right": "precision",
         "unanswerable\nquestions refused": "refused_unanswerable",
     }
-    for offset, (run, colour) in enumerate(zip(runs, (OTHER, SECOND, OURS), strict=True)):
-        values = [runs[run][key] for key in names.values()]
-        drawn = axes.barh([row + 0.27 * offset for row in range(len(names))], values, height=0.25, color=colour, label=run)
-        axes.bar_label(drawn, fmt="{:.0f}", padding=4, color=INK)
-    axes.set_yticks([row + 0.27 for row in range(len(names))], list(names))
-    axes.invert_yaxis()
+    series = {run: [metrics[key] for key in names.values()] for run, metrics in runs.items()}
+    triple_bars(axes, list(names), series, (OTHER, SECOND, OURS), "{:.0f}")
     axes.set(xlabel="%, 150 fresh questions about six packages", xlim=(0, 109))
     axes.set_xticks(range(0, 101, 20))
     axes.legend(loc="lower center", bbox_to_anchor=(0.4, 1), ncols=3)
@@ -247,8 +243,29 @@ def paired_bars(axes: Axes, labels: Sequence[str], series: Mapping[str, Sequence
     axes.legend(loc="lower center", bbox_to_anchor=(0.4, 1), ncols=2)
 
 
+def triple_bars(
+    axes: Axes, labels: Sequence[str], series: Mapping[str, Sequence[float]], colours: Sequence[str], form: str
+) -> None:
+    """Draw three horizontal bars for each label, from top to bottom, each with its value at its end."""
+    for place, ((name, values), colour) in enumerate(zip(series.items(), colours, strict=True)):
+        drawn = axes.barh([row + 0.27 * place for row in range(len(labels))], values, height=0.25, color=colour, label=name)
+        axes.bar_label(drawn, fmt=form, padding=4, color=INK)
+    axes.set_yticks([row + 0.27 for row in range(len(labels))], list(labels))
+    axes.invert_yaxis()
+
+
+def pretraining(axes: Axes) -> None:
+    collections = {"squad": "SQuAD dev", "nq": "NQ, held out", "medquad": "MedQuAD test"}
+    rows = {name: read(f"proqa/pretraining-{file}.json")["rows"] for file, name in collections.items()}
+    systems = {"before": "before", "distinct": "at random", "clusters": "in clusters"}
+    series = {label: [collection[system]["mrr"][0] for collection in rows.values()] for system, label in systems.items()}
+    triple_bars(axes, list(rows), series, (OTHER, SECOND, OURS), "{:.1f}")
+    axes.legend(loc="lower center", bbox_to_anchor=(0.35, 1), ncols=3)
+    axes.set(xlabel="MRR of people's questions, by vectors alone", xlim=(0, 110))
+
+
 def candidates(axes: Axes) -> None:
-    rows = read("proqa/answer_candidates.json")["squad-v1.1-dev"]
+    rows = read("generator/answer_candidates.json")["squad-v1.1-dev"]
     names = ("extractor and rules", "extractor", "spaCy, then rules", "spaCy", "rules")
     paired_bars(axes, names, {f"first {k}": [rows[name][f"exact@{k}"] for name in names] for k in (5, 10)}, "{:.1f}")
     axes.set(xlabel="answers of SQuAD dev among a paragraph's candidates (%)", xlim=(0, 100))
@@ -306,12 +323,11 @@ def separations(axes: Axes) -> None:
         "unit, question and question": ("unit", "question_question"),
         "unit, question and answer": ("unit", "question_answer"),
     }
-    for place, ((label, system), colour) in enumerate(zip(systems.items(), (OTHER, SECOND, OURS), strict=True)):
-        values = [models[f"{vectors}, {system}"][kind]["separation"] for vectors, kind in kinds.values()]
-        drawn = axes.barh([row + 0.27 * place for row in range(len(kinds))], values, height=0.25, color=colour, label=label)
-        axes.bar_label(drawn, fmt="{:.2f}", padding=4, color=INK)
-    axes.set_yticks([row + 0.27 for row in range(len(kinds))], list(kinds))
-    axes.invert_yaxis()
+    series = {
+        label: [models[f"{vectors}, {system}"][kind]["separation"] for vectors, kind in kinds.values()]
+        for label, system in systems.items()
+    }
+    triple_bars(axes, list(kinds), series, (OTHER, SECOND, OURS), "{:.2f}")
     axes.legend(loc="lower center", bbox_to_anchor=(0.3, 1), ncols=3, fontsize=9, columnspacing=1)
     axes.set(xlabel="separation of sixty answers, in standard deviations", xlim=(0, 4))
 
@@ -441,12 +457,8 @@ def added_in_turn(axes: Axes) -> None:
     collections = {"nq": "NQ, held out", "covidqa": "COVID-QA", "medquad": "MedQuAD"}
     rows = {name: read(f"unlabelled/{file}.json")["mrr"] for file, name in collections.items()}
     systems = {"before": "before", "generated": "generated questions", "+ alignment": "the other methods added"}
-    for place, ((system, label), colour) in enumerate(zip(systems.items(), (OTHER, OURS, SECOND), strict=True)):
-        values = [of_collection[system][0] for of_collection in rows.values()]
-        drawn = axes.barh([row + 0.27 * place for row in range(len(rows))], values, height=0.25, color=colour, label=label)
-        axes.bar_label(drawn, fmt="{:.1f}", padding=4, color=INK)
-    axes.set_yticks([row + 0.27 for row in range(len(rows))], list(rows))
-    axes.invert_yaxis()
+    series = {label: [mrr[system][0] for mrr in rows.values()] for system, label in systems.items()}
+    triple_bars(axes, list(rows), series, (OTHER, OURS, SECOND), "{:.1f}")
     axes.legend(loc="lower center", bbox_to_anchor=(0.35, 1), ncols=3)
     axes.set(xlabel="MRR of questions that people asked, by vectors alone", xlim=(0, 100))
 
@@ -458,7 +470,8 @@ PLOTS: dict[str, tuple[Callable[[Axes], None], float]] = {
     "reconsider": (reading, 3.0),
     "spans": (spans, 4.2),
     "confidence": (confidence, 3.6),
-    "proqa": (candidates, 3.2),
+    "generator": (candidates, 3.2),
+    "proqa": (pretraining, 3.2),
     "endx": (teaching, 6.0),
     "kernels": (kernels, 3.2),
     "geometry": (separations, 4.0),

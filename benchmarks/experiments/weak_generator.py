@@ -158,7 +158,7 @@ def main() -> None:
         "settings": SMALL,
         "data_sha256": files,
     }
-    report("proqa/weak_generator", {"pairs": counts, **sizes, "rows": rows, "rouge_l_differences": gains})
+    report("generator/weak_generator", {"pairs": counts, **sizes, "rows": rows, "rouge_l_differences": gains})
 
 
 if __name__ == "__main__":

@@ -72,7 +72,7 @@ def main() -> None:
     for (place, question), texts in zip(asked, retrieved, strict=True):
         elsewhere = [(title, text) for title, text in texts if text != place[0]]
         matched.append((place, first_match(question, texts), first_match(question, elsewhere)))
-    report("proqa/weak_passages", {"passages": len(paragraphs), "depth": DEPTH, "percent": percents(matched)})
+    report("generator/weak_passages", {"passages": len(paragraphs), "depth": DEPTH, "percent": percents(matched)})
 
 
 if __name__ == "__main__":

@@ -106,7 +106,7 @@ def main() -> None:
         name: {"paragraphs": len(rows), **{system: measure(rows, s) for system, s in systems(extractor, entities)}}
         for name, rows in sets.items()
     }
-    report("proqa/answer_candidates", {"precision": used_precision("cpu", "extractor")["extractor"], **figures})
+    report("generator/answer_candidates", {"precision": used_precision("cpu", "extractor")["extractor"], **figures})
 
 
 if __name__ == "__main__":

@@ -140,7 +140,7 @@ def main() -> None:
         "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1000,
         "rows": rows,
     }
-    report("proqa/speed", result)
+    report("generator/speed", result)
 
 
 def _answers(data: Path, count: int) -> list[MarkedAnswer]:
