@@ -20,7 +20,7 @@ from oreqa.errors import InputError, ModelError
 from oreqa.evaluation.metrics import Difference
 from oreqa.fitting import FitReport, fit_index
 from oreqa.fitting.calibrating import JudgedAnswers
-from oreqa.fitting.reading import SENTENCE_FEATURES, Asked, Pipeline
+from oreqa.fitting.reading import SENTENCE_FEATURES, FittingQuestion, Pipeline
 from oreqa.fitting.rows import reading_rows
 from oreqa.index.change_encoder import publish_fitted
 from oreqa.index.fitted import IndexFitted, read_index_fitted
@@ -154,7 +154,7 @@ def test_the_probabilities_that_are_fitted_are_those_that_answers_have(
     seen: dict[str, Any] = {}  # as they were read last, by the weights that are kept
     read_rows = oreqa.fitting.reading.Pipeline.rows
 
-    def watched(pipeline: Pipeline, index: Index, asked: Sequence[Asked], *others: Any) -> list[Any]:
+    def watched(pipeline: Pipeline, index: Index, asked: Sequence[FittingQuestion], *others: Any) -> list[Any]:
         rows = read_rows(pipeline, index, asked, *others)
         seen.update({a.question.text: row for a, row in zip(asked, rows, strict=True) if not a.without_answers})
         return rows

@@ -71,18 +71,22 @@ def count_data(data: str | Path, *, sentences: str | Path | None = None, split: 
     if kind in ("squad", "mrqa"):
         paragraphs = load_paragraphs(path)
         task_of = build_reqa(paragraphs, None if sentences is None else load_boundaries(as_path(sentences, "sentences")))
-        asked = (question.text for paragraph in paragraphs for question in paragraph.questions)
+        question_texts = (question.text for paragraph in paragraphs for question in paragraph.questions)
         gold = ((task_of.questions[number], answer) for number, golds in enumerate(task_of.gold) for answer in golds)
-        return _counts(kind, len(paragraphs), task_of.candidates, asked, gold)
+        return _counts(kind, len(paragraphs), task_of.candidates, question_texts, gold)
     listed = load_question_file(path).questions
     rows = ((question.text, answer) for question in listed for answer in (*question.answers, question.pattern) if answer)
     return _counts(kind, None, None, (question.text for question in listed), rows)
 
 
 def _counts(
-    kind: Kind, passages: int | None, candidates: int | None, asked: Iterable[str], answers: Iterable[tuple[str, Any]]
+    kind: Kind,
+    passages: int | None,
+    candidates: int | None,
+    question_texts: Iterable[str],
+    answers: Iterable[tuple[str, Any]],
 ) -> DataCounts:
-    """Return the counts of questions and their answers; ``asked`` also has questions without answers."""
+    """Return the counts of questions and their answers; ``question_texts`` also has questions without answers."""
     pairs = set(answers)
     answered = {question for question, _ in pairs}
     return DataCounts(
@@ -90,7 +94,7 @@ def _counts(
         passages,
         candidates,
         len(answered),
-        len(set(asked) - answered),
+        len(set(question_texts) - answered),
         len({answer for _, answer in pairs}),
         len(pairs),
     )

@@ -93,9 +93,9 @@ def load_question_file(path: Path, held_out: bool | None = None) -> QuestionFile
     paragraphs = load_paragraphs(path)
     if held_out is not None:
         paragraphs = split_articles(paragraphs)[held_out]
-    asked = [(place, question) for place, paragraph in enumerate(paragraphs) for question in paragraph.questions]
-    questions = [OpenQuestion(q.id, q.text, tuple(gold.text for gold in q.answers)) for _, q in asked]
-    return QuestionFile(questions, paragraphs, [place for place, _ in asked])
+    placed = [(place, question) for place, paragraph in enumerate(paragraphs) for question in paragraph.questions]
+    questions = [OpenQuestion(q.id, q.text, tuple(gold.text for gold in q.answers)) for _, q in placed]
+    return QuestionFile(questions, paragraphs, [place for place, _ in placed])
 
 
 def questions_to_ask(path: Path) -> list[str]:

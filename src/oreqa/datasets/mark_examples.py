@@ -80,4 +80,4 @@ def _paragraphs(placed: Sequence[PlacedMark]) -> list[Paragraph]:
     for mark, passage in placed:
         question = Question(mark.id, mark.question, tuple(Gold(answer, mark.start) for answer in mark.answers))
         questions[passage.title, passage.text].append(question)
-    return [Paragraph(title, text, tuple(asked)) for (title, text), asked in sorted(questions.items())]
+    return [Paragraph(title, text, tuple(rows)) for (title, text), rows in sorted(questions.items())]

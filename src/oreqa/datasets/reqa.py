@@ -87,8 +87,8 @@ def build_reqa(paragraphs: Sequence[Paragraph], boundaries: Boundaries | None = 
 
 
 def _paragraph_boundaries(boundaries: Boundaries, title: str, number: int, paragraph: Paragraph) -> Sequence[Range]:
-    of_questions = {sentence for question in paragraph.questions for sentence in boundaries.get(question.id, ())}
-    sentences = boundaries.get((title, number)) or sorted(of_questions)
+    question_sentences = {sentence for question in paragraph.questions for sentence in boundaries.get(question.id, ())}
+    sentences = boundaries.get((title, number)) or sorted(question_sentences)
     if not sentences:
         raise InputError(f"the sentence boundaries lack paragraph {number} of {title!r}: do they belong to another file?")
     if any(not 0 <= start < end <= len(paragraph.text) for start, end in sentences):
@@ -135,11 +135,11 @@ def draw_questions(task: ReqaTask, count: int | None, seed: int) -> ReqaTask:
 
 def questions_of_candidates(task: ReqaTask) -> dict[int, list[int]]:
     """Return the gold candidates in order, each with the numbers of its questions."""
-    asked: dict[int, list[int]] = {}
+    question_numbers: dict[int, list[int]] = {}
     for number, golds in enumerate(task.gold):
         for gold in golds:
-            asked.setdefault(gold, []).append(number)
-    return dict(sorted(asked.items()))
+            question_numbers.setdefault(gold, []).append(number)
+    return dict(sorted(question_numbers.items()))
 
 
 def often_asked(task: ReqaTask, min_questions: int, where: str) -> ReqaTask:
@@ -157,8 +157,8 @@ def often_asked(task: ReqaTask, min_questions: int, where: str) -> ReqaTask:
 
 def often_asked_numbers(task: ReqaTask, min_questions: int) -> list[int]:
     """Return the numbers of the questions that ``often_asked`` keeps."""
-    asked = questions_of_candidates(task)
-    return [number for number, golds in enumerate(task.gold) if max(len(asked[gold]) for gold in golds) >= min_questions]
+    counts = {gold: len(numbers) for gold, numbers in questions_of_candidates(task).items()}
+    return [number for number, golds in enumerate(task.gold) if max(counts[gold] for gold in golds) >= min_questions]
 
 
 def _with_questions(task: ReqaTask, kept: Sequence[int]) -> ReqaTask:

@@ -66,7 +66,7 @@ def compare_runs(a: Run, b: Run, seed: int = 0) -> Comparison:
     ids = [key for key in a.questions if key in b.questions]
     if not ids:
         raise InputError(f"{a.name} and {b.name} have no question in common")
-    if a.summary.get("task") == b.summary.get("task") == "reqa" and not _asked_the_same(a, b, ids):
+    if a.summary.get("task") == b.summary.get("task") == "reqa" and not _same_questions(a, b, ids):
         raise InputError(
             f"{a.name} and {b.name} asked different questions: make both with the same "
             "--held-out, --min-questions, --draw and --seed"
@@ -77,8 +77,8 @@ def compare_runs(a: Run, b: Run, seed: int = 0) -> Comparison:
         tasks = [run.summary.get("task") for run in (a, b)]
         raise InputError(f"{a.name} and {b.name} have no metric in common: they are runs of {tasks[0]} and {tasks[1]}")
     values = {name: [[run.questions[i][name] for i in ids] for run in (a, b)] for name in metrics}
-    means = {name: (_percent(of_a), _percent(of_b)) for name, (of_a, of_b) in values.items()}
-    differences = {name: paired_difference(of_a, of_b, seed) for name, (of_a, of_b) in values.items()}
+    means = {name: (_percent(a_values), _percent(b_values)) for name, (a_values, b_values) in values.items()}
+    differences = {name: paired_difference(a_values, b_values, seed) for name, (a_values, b_values) in values.items()}
     right = next((name for name in ("em", "p@1") if name in metrics), None)
     fails_a, fails_b = ({i for i in ids if right and not run.questions[i][right]} for run in (a, b))
     errors = {
@@ -109,11 +109,11 @@ def _percent(values: Sequence[float]) -> float:
     return 100 * sum(values) / len(values)
 
 
-def _asked_the_same(a: Run, b: Run, ids: Sequence[str]) -> bool:
+def _same_questions(a: Run, b: Run, ids: Sequence[str]) -> bool:
     """Return whether equal ids are equal questions; for a run stored without their texts, by how they were drawn."""
     texts = [(a.questions[i].get("question"), b.questions[i].get("question")) for i in ids]
     if all(None not in pair for pair in texts):
-        return all(of_a == of_b for of_a, of_b in texts)
+        return all(a_text == b_text for a_text, b_text in texts)
     drawn = [[run.summary.get("settings", {}).get(name) for name in _DRAWN_BY] for run in (a, b)]
     return drawn[0] == drawn[1] and a.summary.get("questions") == b.summary.get("questions")
 

@@ -58,7 +58,7 @@ def evaluate_generator(
     question_generator, decoding = QuestionGenerator(generator, device=device), as_decoding(decoding, seed)
     style = question_generator.styles[0] if style is None else style
     choice(style, question_generator.styles, "style")
-    rows = _asked(data, held_out, question_generator.reads_passages)
+    rows = _marked_questions(data, held_out, question_generator.reads_passages)
     if draw is not None and count(draw, "draw") < len(rows):
         rows = [rows[i] for i in sorted(random.Random(seed).sample(range(len(rows)), draw))]
     if not rows:
@@ -95,7 +95,7 @@ def evaluate_generator(
     )
 
 
-def _asked(data: Path, held_out: bool, whole: bool) -> list[tuple[str, str, MarkedAnswer]]:
+def _marked_questions(data: Path, held_out: bool, whole: bool) -> list[tuple[str, str, MarkedAnswer]]:
     """Return id and text of every question, and its first answer in its sentences, or in the ``whole`` paragraph."""
     paragraphs = load_paragraphs(data)
     rows = []

@@ -113,9 +113,9 @@ def measure_marks(
     models = Answerer.load(folder, device, quality=quality, reader=reader, span_reranker=span_reranker, marks=False)
     with models as answerer:
         placed = {mark.id for mark, _ in place_marks(marks, answerer.index.passages())}
-        asked = [mark for mark in marks if mark.id in placed or not mark.answers]
+        usable = [mark for mark in marks if mark.id in placed or not mark.answers]
         calibration = answerer.calibration
-        judged = _judged(answerer, asked, progress)
+        judged = _judged(answerer, usable, progress)
     counts = Counter(mark.verdict for mark in (*marks, *undecided))
     threshold = None if calibration is None else round(calibration.threshold, 4)
     rows = [] if threshold is None else [_row(step, judged) for step in sorted({*STEPS, threshold})]
@@ -125,7 +125,7 @@ def measure_marks(
     withheld = [not each.is_given for each in judged if not each.answerable]
     return MarksReport(
         {verdict: counts[verdict] for verdict in VERDICTS},
-        len(marks) - len(asked),
+        len(marks) - len(usable),
         len(answerable),
         right,
         len(answerable) - right - refused,

@@ -233,7 +233,7 @@ def refusal_metrics(questions: Sequence[OpenQuestion], results: Sequence[Questio
     values["refused_unanswerable"] = [result.metrics["refused"] for result in unanswerable]
     values["refused_answerable"] = [result.metrics["refused"] for result in answerable]
     values["precision"] = [result.metrics["right"] for result in answered]
-    shares = {name: round(100 * float(np.mean(of_metric)), 2) for name, of_metric in values.items() if of_metric}
+    shares = {name: round(100 * float(np.mean(metric_values)), 2) for name, metric_values in values.items() if metric_values}
     return {"answerable": len(answerable), "unanswerable": len(unanswerable), **shares}
 
 

@@ -89,14 +89,14 @@ def evaluate_openqa(
     drawn, places, refuses = _draw_questions(source, data, draw, seed, null is not None or not gold_passages)
     if refuses and mode != "hybrid":
         raise InputError(f"{data}: its questions are answered as `oreqa ask` does, by the hybrid search: leave mode out")
-    of_data = whole_passages(source.paragraphs, settings.language)
+    data_passages = whole_passages(source.paragraphs, settings.language)
     models = Reader(reader, device=device), None if span_reranker is None else CrossEncoder(span_reranker, device=device)
     weights = replace(combination_of(*models), **changes)
     scorer = load_hit_reranker(hit_reranker, device)
     run.start()
     answerer = None
     if not gold_passages:
-        opened = _open_collection(data, of_data, index, run.out, settings, device, progress)
+        opened = _open_collection(data, data_passages, index, run.out, settings, device, progress)
         settings, weights = opened.settings, replace(Answerer(opened, *models).combination, **changes)
         answerer = Answerer(
             opened, *models, hit_reranker=scorer, rerank_hits=rerank_hits, combination=weights, passages=passages
@@ -119,15 +119,15 @@ def evaluate_openqa(
     if answerer is not None and refuses:
         stages = f"asked, {stages}"
         check_documents(drawn, (passage.document_key for passage in answerer.index.passages()), data)
-        run_settings |= _as_asked(answerer, reader, device)
+        run_settings |= _set_passage_reranker(answerer, reader, device)
         scored = ask_questions(run, answerer, drawn, run_settings, progress)
     else:
         texts = [question.text for question in drawn]
-        gold_evidence = [[(of_data[place], 0.0)] for place in places]
+        gold_evidence = [[(data_passages[place], 0.0)] for place in places]
         evidence = gold_evidence if answerer is None else search_passages(answerer, texts, mode)
         scored = answer_from_passages(run, *models, weights, drawn, evidence, null, run_settings["precision"], progress)
     write_json(run.out / "predictions.json", {q.id: text for q, text in zip(drawn, scored.first_answers, strict=True)})
-    candidates = answerer.index.counts()["passages"] if answerer else len({of_data[place].text for place in places})
+    candidates = answerer.index.counts()["passages"] if answerer else len({data_passages[place].text for place in places})
     return run.write(
         scored.results,
         stages if mode == "hybrid" else f"{mode}, {stages}",
@@ -139,7 +139,7 @@ def evaluate_openqa(
     )
 
 
-def _as_asked(answerer: Answerer, reader: str | Path, device: str) -> dict[str, Any]:
+def _set_passage_reranker(answerer: Answerer, reader: str | Path, device: str) -> dict[str, Any]:
     """Let an answerer re-rank passages as ``oreqa ask`` does for the ``reader``, and return the run's settings of asking."""
     small = passage_reranker_of(reader)
     answerer.passage_reranker = Reader(small, device=device) if small else None

@@ -52,7 +52,7 @@ def regression_test(
     """
     file, folder = as_path(questions, "questions"), as_index_folder(index)
     minimum = None if minimum is None else share(minimum, "minimum")
-    asked = _questions(file)
+    by_id = _questions(file)
     kept = _default_baseline(file) if baseline is None else as_path(baseline, "baseline")
     is_first = not kept.exists()
     if is_first and baseline is not None and not save:
@@ -67,16 +67,16 @@ def regression_test(
         need_junit_file(report_file)
         if full_path(report_file) == full_path(kept):
             raise InputError(f"{kept}: it is the baseline; name another file for JUnit")
-    begun = time.monotonic()
+    started = time.monotonic()
     with Answerer.load(folder, device, quality=quality, reader=reader) as answerer:
-        replies = _replies(answerer, [question.text for question in asked.values()], threshold, progress)
+        replies = _replies(answerer, [question.text for question in by_id.values()], threshold, progress)
     rows = tuple(
-        _row(question, reply, before.get(key)) for (key, question), reply in zip(asked.items(), replies, strict=True)
+        _row(question, reply, before.get(key)) for (key, question), reply in zip(by_id.items(), replies, strict=True)
     )
     if save or is_first:
         write_jsonl(kept, ({"question": r.question, "outcome": r.outcome, "answer": r.given_answer} for r in rows))
-    dropped = len(before.keys() - asked.keys())
-    report = RegressionReport(rows, str(kept), is_first, save or is_first, dropped, minimum, time.monotonic() - begun)
+    dropped = len(before.keys() - by_id.keys())
+    report = RegressionReport(rows, str(kept), is_first, save or is_first, dropped, minimum, time.monotonic() - started)
     if report_file is not None:
         write_junit(report_file, file.name, report)
     return report
@@ -84,16 +84,16 @@ def regression_test(
 
 def _questions(file: Path) -> dict[str, OpenQuestion]:
     """Return the questions of a file by an id that equal ones share, so that rows may be moved."""
-    asked: dict[str, OpenQuestion] = {}
+    by_id: dict[str, OpenQuestion] = {}
     for question in load_question_file(file).questions:
-        if (other := asked.setdefault(question_id(question.text), question)) is not question:
+        if (other := by_id.setdefault(question_id(question.text), question)) is not question:
             raise InputError(
                 f"{file}: {question.text[:80]!r} is asked twice (ids {other.id} and {question.id}): keep one of the rows, "
                 "with all accepted answers"
             )
-    if not asked:
+    if not by_id:
         raise InputError(f"{file}: it holds no question")
-    return asked
+    return by_id
 
 
 def _default_baseline(file: Path) -> Path:

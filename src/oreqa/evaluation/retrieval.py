@@ -70,14 +70,14 @@ def evaluate_reqa(
     opened = index_passages(Path(index) if index else run.out / "index", task.passages, settings, device, progress)
     with show(progress, "ranking questions", len(task.questions)) as advance:
         results = rank_sentences(task, opened, mode, advance, scorer, rerank_hits)
-    of_task = {
+    task_settings = {
         "data": data.name,
         "sentences": Path(sentences).name if sentences else "own splitter",
         "seed": seed,
         **({"held_out": True} if held_out else {}),
         **({"min_questions": min_questions} if min_questions > 1 else {}),
     }
-    settings_of_run = _settings(settings, of_task, hit_reranker, rerank_hits, device)
+    settings_of_run = _settings(settings, task_settings, hit_reranker, rerank_hits, device)
     return run.write(results, mode, settings.model, settings_of_run, candidates=task.candidates)
 
 
@@ -110,17 +110,17 @@ def evaluate_beir(
     opened = index_corpus(Path(index) if index else run.out / "index", task.corpus, settings, device, progress)
     with show(progress, "ranking questions", len(task.queries)) as advance:
         results = rank_documents(task, opened, mode, advance, scorer, rerank_hits)
-    of_task = {"data": data.name, "split": split, "seed": seed}
-    settings_of_run = _settings(settings, of_task, hit_reranker, rerank_hits, device)
+    task_settings = {"data": data.name, "split": split, "seed": seed}
+    settings_of_run = _settings(settings, task_settings, hit_reranker, rerank_hits, device)
     return run.write(results, mode, settings.model, settings_of_run, candidates=len(task.corpus))
 
 
 def _settings(
-    settings: Settings, of_task: Mapping[str, Any], hit_reranker: str | Path | None, rerank_hits: int, device: str
+    settings: Settings, task_settings: Mapping[str, Any], hit_reranker: str | Path | None, rerank_hits: int, device: str
 ) -> dict[str, Any]:
     """Return everything that determined the numbers of a run."""
     precision = used_precision(device, "encoder", *(["classifier"] if rerank_hits else []))
-    return {**asdict(settings), **of_task, **reranking_settings(hit_reranker, rerank_hits), "precision": precision}
+    return {**asdict(settings), **task_settings, **reranking_settings(hit_reranker, rerank_hits), "precision": precision}
 
 
 def reranking_settings(hit_reranker: str | Path | None, rerank_hits: int) -> dict[str, Any]:

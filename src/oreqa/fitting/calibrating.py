@@ -39,12 +39,12 @@ def fit_logistic(sets: Sequence[JudgedAnswers]) -> tuple[Doubles, float]:
     answers move the weights little. Answers that are all right, or all wrong, say nothing about the features: the
     weights are 0, and the bias gives the share by Laplace's rule.
     """
-    x, right = np.concatenate([of_set.x for of_set in sets]), np.concatenate([of_set.right for of_set in sets])
+    x, right = np.concatenate([answers.x for answers in sets]), np.concatenate([answers.right for answers in sets])
     if right.all() or not right.any():
         return np.zeros(x.shape[1]), float(np.log((right.sum() + 1) / ((~right).sum() + 1)))
     mean, scale = x.mean(0), x.std(0)
     scale[scale < 1e-9 * (1 + np.abs(mean))] = np.inf  # a constant feature tells nothing
-    scaled = [((of_set.x - mean) / scale, of_set.right.astype(np.float64)) for of_set in sets]
+    scaled = [((answers.x - mean) / scale, answers.right.astype(np.float64)) for answers in sets]
     penalty = PENALTY / scale**2 + PRIOR / len(x)
 
     def loss(parameters: Doubles) -> tuple[float, Doubles]:

@@ -136,8 +136,8 @@ def place_examples(examples: Sequence[Example], passages: Sequence[Passage]) -> 
     for example, places in zip(examples, golds, strict=True):
         question, names = example.question, frozenset(places.values())
         if places or not (example.sentences or question.is_answerable):
-            of_data = example.sentences or question.document
-            documents = frozenset(document for document, _ in names) if of_data else frozenset()
+            has_source = example.sentences or question.document
+            documents = frozenset(document for document, _ in names) if has_source else frozenset()
             answering = tuple(places) if question.is_answerable else ()
             placed.append(PlacedExample(question, answering, names, documents))
     return placed

@@ -20,7 +20,7 @@ from oreqa.evaluation.metrics import paired_difference
 from oreqa.fitting.calibrating import JudgedAnswers, fit_calibration
 from oreqa.fitting.examples import FEWEST_ANSWERABLE, GENERATED, Split, draw_examples
 from oreqa.fitting.measuring import FirstAnswer, Measures, is_better, measure_answers, squared_errors
-from oreqa.fitting.reading import Pipeline, asked_questions
+from oreqa.fitting.reading import Pipeline, fitting_questions
 from oreqa.fitting.rows import Row, best_combination
 from oreqa.fitting.search import Fusion, fit_search
 from oreqa.generation import generate_questions
@@ -232,8 +232,8 @@ class _Fit:
         self.work, self.seed, self.progress = work, seed, progress
         unanswerable = sum(not example.golds for example in (*split.fit, *split.measured))
         self.without_answers = unanswerable < FEWEST_UNANSWERABLE
-        self.asked = [asked_questions(part, self.without_answers) for part in (split.fit, split.measured)]
-        self.sizes = len(self.asked[0]), len(self.asked[1])
+        self.questions = [fitting_questions(part, self.without_answers) for part in (split.fit, split.measured)]
+        self.sizes = len(self.questions[0]), len(self.questions[1])
 
     def run(self, labelled: bool) -> _Outcome:
         """Fit and measure. Raises InputError if nearly all answers are right, or wrong."""
@@ -275,7 +275,7 @@ class _Fit:
     def _read(self, index: Index, part: int, when: str) -> list[Row]:
         name = f"reading {('questions', 'held-out questions')[part]}"
         file = self.work / f"read-{part}-{when}.jsonl"
-        return self.pipeline.rows(index, self.asked[part], self.split.whole_documents, file, name, self.progress)
+        return self.pipeline.rows(index, self.questions[part], self.split.whole_documents, file, name, self.progress)
 
     def _combination(self, rows: Sequence[Row], held_out: Sequence[Row], start: Combination) -> Combination:
         """Return the fitted weights of answers' scores if they give more right first answers to held-out questions."""
@@ -283,8 +283,8 @@ class _Fit:
             return start
         best = best_combination([rows], self.pipeline.reranker is not None, start, "f1")
         before, after = (self.pipeline.right_answers(held_out, weights) for weights in (start, best))
-        of_index = self.pipeline.fingerprints in self.index.snapshot().index_fitted.pipelines
-        fitted_before = of_index or self.pipeline.fitted(self.index)[1] is not None
+        fitted_on_index = self.pipeline.fingerprints in self.index.snapshot().index_fitted.pipelines
+        fitted_before = fitted_on_index or self.pipeline.fitted(self.index)[1] is not None
         return best if is_better(paired_difference(before, after, self.seed), fitted_before) else start
 
     def _judged(self, answers: Sequence[FirstAnswer]) -> JudgedAnswers:

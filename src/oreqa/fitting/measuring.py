@@ -57,15 +57,15 @@ class Measures:
 def measure_answers(answers: Sequence[FirstAnswer], ranks: Sequence[float], fitted: Calibration | None) -> Measures:
     """Measure first answers; ``ranks`` are the reciprocal ranks of what answers the answerable questions."""
     right, answerable = (np.array([getattr(answer, name) for answer in answers], bool) for name in ("right", "answerable"))
-    of_answers, of_search = _percent(right[answerable]), 100 * float(np.mean(ranks)) if len(ranks) else 0.0
+    right_share, mrr = _percent(right[answerable]), 100 * float(np.mean(ranks)) if len(ranks) else 0.0
     constant = 100 * float(np.mean(squared_errors(answers, None)))
     if fitted is None:
-        return Measures(round(of_answers, 2), round(of_search, 2), round(constant, 2))
+        return Measures(round(right_share, 2), round(mrr, 2), round(constant, 2))
     p = np.array([answer.probability(fitted) for answer in answers])
     shown = (p >= fitted.threshold) & np.array([answer.features is not None for answer in answers])
     values = {
-        "right": of_answers,
-        "mrr": of_search,
+        "right": right_share,
+        "mrr": mrr,
         "constant_brier": constant,
         "brier": 100 * float(np.mean((p - right) ** 2)),
         "ece": 100 * calibration_error(p, right),

@@ -39,7 +39,7 @@ SEARCHED_APART = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class FittingQuestion:
     """A question to ask: of the whole index, or, ``without_answers``, of all but what answers the example."""
 
     question: OpenQuestion
@@ -47,13 +47,15 @@ class Asked:
     without_answers: bool = False
 
 
-def asked_questions(examples: Sequence[PlacedExample], without_answers: bool) -> list[Asked]:
+def fitting_questions(examples: Sequence[PlacedExample], without_answers: bool) -> list[FittingQuestion]:
     """Return each example, and, if questions ``without_answers`` are needed, each answerable one without its answers."""
-    asked = [Asked(example.question, example) for example in examples]
+    posed = [FittingQuestion(example.question, example) for example in examples]
     if without_answers:
         answerable = [example for example in examples if example.golds]
-        asked += [Asked(q, e, True) for q, e in zip(questions_without_answers(answerable), answerable, strict=True)]
-    return asked
+        posed += [
+            FittingQuestion(q, e, True) for q, e in zip(questions_without_answers(answerable), answerable, strict=True)
+        ]
+    return posed
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,19 +89,25 @@ class Pipeline:
         return fitted_pipeline(*index.fitted_of(index.snapshot()), index.fingerprint, self.reader, self.reranker)
 
     def rows(
-        self, index: Index, asked: Sequence[Asked], whole_documents: bool, file: Path, name: str, progress: Progress
+        self,
+        index: Index,
+        posed: Sequence[FittingQuestion],
+        whole_documents: bool,
+        file: Path,
+        name: str,
+        progress: Progress,
     ) -> list[Row]:
         """Return what was read for each question, resumed from ``file`` for the same index and search weights."""
         also = self.fitted(index)[0]
 
         def read(begin: int, end: int) -> list[Row]:
-            part = asked[begin:end]
+            part = posed[begin:end]
             depth = PASSAGES_TOP_K if self.reader else SENTENCES_TOP_K
             questions = [a.question for a in part]
             texts = [question.text for question in questions]
             searched = searched_hits(texts, depth, self.passage_reranker is not None)
-            with_left_out = max(searched, SEARCHED_APART) if any(a.without_answers for a in part) else searched
-            rankings = index.search(texts, with_left_out, mode="hybrid", unit=self.unit)
+            fetched = max(searched, SEARCHED_APART) if any(a.without_answers for a in part) else searched
+            rankings = index.search(texts, fetched, mode="hybrid", unit=self.unit)
             others = [
                 [hit for hit in ranking if not (a.without_answers and a.example.leaves_out(hit, whole_documents))][:searched]
                 for a, ranking in zip(part, rankings, strict=True)
@@ -110,7 +118,7 @@ class Pipeline:
             return reading_rows(self.reader, self.reranker, questions, hits, also)
 
         decisive: list[Any] = [
-            [[asdict(a.question), sorted(a.example.passages), a.without_answers] for a in asked],
+            [[asdict(a.question), sorted(a.example.passages), a.without_answers] for a in posed],
             whole_documents,
             index.content_fingerprint,
             index.fingerprint,
@@ -120,8 +128,8 @@ class Pipeline:
             asdict(also),
             used_precision(self.device, "encoder", "reader", "reranker"),
         ]
-        with show(progress, name, len(asked)) as advance:
-            return resume_rows(file, fingerprint(decisive), len(asked), READ_TOGETHER, read, advance)
+        with show(progress, name, len(posed)) as advance:
+            return resume_rows(file, fingerprint(decisive), len(posed), READ_TOGETHER, read, advance)
 
     def first_answers(self, rows: Sequence[Row], weights: Combination) -> list[FirstAnswer]:
         """Return the first answer to each question under these weights, judged, with the features of its confidence."""

@@ -80,19 +80,19 @@ def cross_validated(pools: Sequence[Pool], groups: Sequence[object], used: Fusio
     before: list[float] = []
     after: list[float] = []
     for fold in range(FOLDS):
-        left_out = [number for number, group in enumerate(groups) if folds[group] == fold]
+        fold_questions = [number for number, group in enumerate(groups) if folds[group] == fold]
         fitted_on = [pool for pool, group in zip(pools, groups, strict=True) if folds[group] != fold]
-        if left_out and fitted_on:
-            before += _sums(pools, left_out, used)
-            after += _sums(pools, left_out, fitted_weights(fitted_on, plain))
+        if fold_questions and fitted_on:
+            before += _sums(pools, fold_questions, used)
+            after += _sums(pools, fold_questions, fitted_weights(fitted_on, plain))
     return paired_difference(before, after, seed)
 
 
 def ranks_by_unit(pools: Sequence[Pool], numbers: Sequence[int], weights: Fusion) -> dict[Unit, list[float]]:
     """Return, for each unit, the reciprocal ranks of the answers to the questions at these places."""
     chosen = [pools[number] for number in numbers]
-    joined, asked = join_pools(chosen), [int(pool.question[0]) for pool in chosen]
-    return {unit: reciprocal_ranks_of(joined, _array(weights[unit]), unit, asked) for unit in UNITS}
+    joined, question_numbers = join_pools(chosen), [int(pool.question[0]) for pool in chosen]
+    return {unit: reciprocal_ranks_of(joined, _array(weights[unit]), unit, question_numbers) for unit in UNITS}
 
 
 def _sums(pools: Sequence[Pool], numbers: Sequence[int], weights: Fusion) -> list[float]:
