@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 from oreqa.cli import app
 from oreqa.cli.hits import shown_path
+from oreqa.cli.output import counted
 
 
 def run(*arguments: object) -> Result:
@@ -239,16 +240,17 @@ def test_held_out_articles_alone(tmp_path: Path, tiny: Path, squad_file: Path) -
         measured[name] = json.loads(found.stdout)
     assert 0 < measured["held"]["questions"] < measured["all"]["questions"]
     assert measured["held"]["candidates"] < measured["all"]["candidates"]
+    left, every = measured["held"]["questions"], measured["all"]["questions"]
+    for command, more in (("reqa", ("--held-out",)), ("negatives", ())):
+        said = run(*next(each for each in both if command in each), "--data", squad_file, *more, "--out", tmp_path / command)
+        assert re.search(rf"  held out by title: \d+ of \d+ articles, with {left} of {every} questions\n", said.stdout), said
     qas = [{"id": "1", "question": "q", "answers": [{"text": "Foxes", "answer_start": 0}]}]
     one = {"data": [{"title": "A", "paragraphs": [{"context": "Foxes run.", "qas": qas}]}]}
     (tmp_path / "one.json").write_text(json.dumps(one))
     for command in both:
         found = run(*command, "--data", tmp_path / "one.json", "--held-out", "--out", tmp_path / "none")
         assert found.exit_code == 2
-        assert (
-            f"{tmp_path / 'one.json'}, held-out articles (a tenth, chosen by title): no question with an answer"
-            in found.stderr
-        )
+        assert f"{tmp_path / 'one.json'}: none is held out of 1 article; one in ten is, by its title" in found.stderr
         assert not (tmp_path / "none").exists()
 
 
@@ -289,7 +291,8 @@ def test_mining_judging_and_re_ranking(
     )
     rows = [json.loads(line) for line in (tmp_path / "silver.jsonl").read_text().splitlines()]
     likely = sum(row["source"] == "silver" and row["score"] >= 0.5 for row in rows)
-    assert found.stdout.startswith(f"{likely:,} silver pairs of p >= 0.5 for ")
+    with_one = len({row["question"] for row in rows if row["source"] == "silver" and row["score"] >= 0.5})
+    assert found.stdout.startswith(f"{counted(likely, 'silver pair')} of p >= 0.5 for {with_one:,} of ")
     assert f" {len(rows):,} rows in " in " ".join(found.stdout.split())
     (tmp_path / "asked.txt").write_text("who dances\n\nhow many hearts\n")
     report = json.loads(

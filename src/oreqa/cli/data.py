@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from oreqa.cli.application import Command, Panel, app
+from oreqa.cli.held_out import say_held_out
 from oreqa.cli.options import Option, data_option
 from oreqa.cli.output import counted, print_json, say
 
@@ -63,5 +64,6 @@ def _print_counts(file: Path, counts: DataCounts) -> None:
         say(f"{counted(counts.passages, 'paragraph')}, {counted(counts.candidates or 0, 'sentence')}")
     without = f", {counts.unanswered:,} more without an answer" if counts.unanswered else ""
     say(f"{counted(counts.questions, 'question')}{without}")
+    say_held_out(file)
     say(f"{counted(counts.answers, 'answer')}, {counted(counts.pairs, 'pair')} of question and answer")
     say(f"{counts.answers_a_question:.2f} answers a question, {counts.questions_an_answer:.2f} questions an answer")

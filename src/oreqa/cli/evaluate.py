@@ -9,6 +9,7 @@ import typer
 
 import oreqa.evaluation
 from oreqa.cli.application import CommandGroup, Panel, app
+from oreqa.cli.held_out import say_held_out
 from oreqa.cli.options import Option, data_option, number_option
 from oreqa.cli.output import counted, print_json, say, visible
 from oreqa.cli.runs import runs
@@ -31,12 +32,14 @@ app.add_typer(evaluate, name="eval", rich_help_panel=Panel.RUN)
         int, number_option(help="Ask only about answer sentences that have at least this many questions.")
     ],
 )
-def reqa(summary: dict[str, Any], out: Path, as_json: bool) -> None:
+def reqa(summary: dict[str, Any], data: Path, held_out: bool, out: Path, as_json: bool) -> None:
     """Retrieve the answer sentence among all sentences (ReQA, MultiReQA).
 
     [bold]oreqa eval reqa --data dev.json --mode hybrid --out runs/dev[/bold]
     """
     _print_run(summary, out, as_json)
+    if held_out and not as_json:
+        say_held_out(data, held_out)
 
 
 @runs(
@@ -74,12 +77,14 @@ def classifier(summary: dict[str, Any], out: Path, as_json: bool) -> None:
     data=Option.squad,
     out=Option.run,
 )
-def generator(summary: dict[str, Any], out: Path, as_json: bool) -> None:
+def generator(summary: dict[str, Any], data: Path, held_out: bool, out: Path, as_json: bool) -> None:
     """Compare generated questions with those that people asked about the same answers: ROUGE-L and BLEU-4.
 
     [bold]oreqa eval generator --data dev.json --out runs/generated[/bold]
     """
     _print_run(summary, out, as_json)
+    if held_out and not as_json:
+        say_held_out(data, held_out)
 
 
 @runs(

@@ -10,6 +10,7 @@ import typer
 import oreqa.generation
 import oreqa.mining
 from oreqa.cli.application import CommandGroup, Panel, app
+from oreqa.cli.held_out import say_held_out
 from oreqa.cli.options import Option, data_option, number_option, share_option
 from oreqa.cli.output import counted, one_line, print_json, say
 from oreqa.cli.runs import runs
@@ -26,7 +27,7 @@ app.add_typer(mine, name="mine", rich_help_panel=Panel.DATA)
 
 
 @runs(mine, lambda: oreqa.mining.mine_negatives, index=Option.data_index)
-def negatives(pairs: Sequence[Pair], out: Path, as_json: bool) -> None:
+def negatives(pairs: Sequence[Pair], data: Path, held_out: bool, out: Path, as_json: bool) -> None:
     """Pair each question with its answer and three sentences that do not answer it, to train a classifier.
 
     One is drawn from BM25's ten best sentences, one from the ten nearest vectors, one from the answer's own document.
@@ -38,6 +39,7 @@ def negatives(pairs: Sequence[Pair], out: Path, as_json: bool) -> None:
         print_json({"pairs": len(pairs), "negatives": count, "out": str(out)})
     else:
         say(f"{counted(len(pairs), 'pair')} with {counted(count, 'negative')} in {out}")
+        say_held_out(data, held_out)
 
 
 @runs(
@@ -47,7 +49,15 @@ def negatives(pairs: Sequence[Pair], out: Path, as_json: bool) -> None:
     questions=Option.read_questions,
     k=Annotated[int, number_option("-k", max=1000, help="Sentences retrieved for each question.")],
 )
-def silver(mined: SilverPairs, min_probability: float, out: Path, part: str | None, as_json: bool) -> None:
+def silver(
+    mined: SilverPairs,
+    data: Path | None,
+    held_out: bool,
+    min_probability: float,
+    out: Path,
+    part: str | None,
+    as_json: bool,
+) -> None:
     """Find unlabelled answers: retrieved sentences that a classifier accepts, as more pairs to train on.
 
     Works on questions with answers (--data), which are kept as they are, and on questions without (--questions and
@@ -63,6 +73,8 @@ def silver(mined: SilverPairs, min_probability: float, out: Path, part: str | No
         print_json({"questions": mined.questions, **counts, "out": str(out)})
     else:
         _print_silver(mined, min_probability, out)
+        if data is not None:
+            say_held_out(data, held_out)
 
 
 def _print_silver(mined: SilverPairs, min_probability: float, out: Path) -> None:
@@ -71,7 +83,8 @@ def _print_silver(mined: SilverPairs, min_probability: float, out: Path) -> None
     bar, gold = max(min_probability, MIN_PROBABILITY), len(mined.of_source("gold"))
     likely = [row for row in mined.of_source("silver") if row["score"] >= bar]
     gain = f", {len(likely) / gold:.0%} more than the {gold:,} gold ones" if gold else ""
-    counts = f"{counted(len(likely), 'silver pair')} of p >= {bar:g} for {counted(mined.questions, 'question')}{gain}"
+    asked = f"{len({row['question'] for row in likely}):,} of {counted(mined.questions, 'question')}"
+    counts = f"{counted(len(likely), 'silver pair')} of p >= {bar:g} for {asked}{gain}"
     say(f"{counts}; {counted(len(mined.rows), 'row')} in {out}")
     if likely:
         _print_sample(likely)
@@ -113,7 +126,7 @@ def _print_sample(rows: list[dict[str, Any]]) -> None:
     ],
     k=Annotated[int, number_option("-k", min=2, help="Spans kept for each question.")],
 )
-def predictions(count: int, out: Path, as_json: bool) -> None:
+def predictions(count: int, data: list[Path], out: Path, as_json: bool) -> None:
     """Keep a reader's best spans for training questions, right and wrong, to train a span re-ranker.
 
     Held-out articles are left out. BM25 searches the paragraphs of a file; the index is searched for rows. An interrupted
@@ -122,6 +135,8 @@ def predictions(count: int, out: Path, as_json: bool) -> None:
     [bold]oreqa mine predictions --data train.json --reader runs/reader --out runs/predictions.jsonl[/bold]
     """
     _print_count("question", count, out, as_json)
+    for file in () if as_json else data:
+        say_held_out(file)
 
 
 @runs(

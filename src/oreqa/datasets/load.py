@@ -11,7 +11,7 @@ from oreqa.core import Document, Passage
 from oreqa.corpus.splitter import paragraph_passage
 from oreqa.datasets.beir import load_beir, load_corpus
 from oreqa.datasets.pairs import Pair, gold_pairs, is_pair, load_pairs
-from oreqa.datasets.paragraphs import Paragraph, load_mrqa, load_squad, split_articles, whole_passages
+from oreqa.datasets.paragraphs import Paragraph, held_out_paragraphs, load_mrqa, load_squad, split_articles, whole_passages
 from oreqa.datasets.questions import OpenQuestion, load_question_list, load_question_texts
 from oreqa.datasets.reqa import ReqaTask, beir_task, build_reqa, need_questions
 from oreqa.datasets.tables import is_table, table_columns
@@ -92,7 +92,7 @@ def load_question_file(path: Path, held_out: bool | None = None) -> QuestionFile
         )
     paragraphs = load_paragraphs(path)
     if held_out is not None:
-        paragraphs = split_articles(paragraphs)[held_out]
+        paragraphs = _part(paragraphs, path, held_out)
     placed = [(place, question) for place, paragraph in enumerate(paragraphs) for question in paragraph.questions]
     questions = [OpenQuestion(q.id, q.text, tuple(gold.text for gold in q.answers)) for _, q in placed]
     return QuestionFile(questions, paragraphs, [place for place, _ in placed])
@@ -118,7 +118,11 @@ def load_task(path: Path, split: str = "train", held_out: bool = False) -> ReqaT
     if path.is_dir():
         return need_questions(beir_task(load_beir(path, split)), f"{path}, split {split}")
     where = "held-out articles (a tenth, chosen by title)" if held_out else "training articles"
-    return need_questions(build_reqa(split_articles(load_paragraphs(path))[held_out]), f"{path}, {where}")
+    return need_questions(build_reqa(_part(load_paragraphs(path), path, held_out)), f"{path}, {where}")
+
+
+def _part(paragraphs: list[Paragraph], path: Path, held_out: bool) -> list[Paragraph]:
+    return held_out_paragraphs(paragraphs, path) if held_out else split_articles(paragraphs)[0]
 
 
 def load_training_pairs(path: Path) -> list[Pair]:

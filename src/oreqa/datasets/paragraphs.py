@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -14,6 +14,7 @@ from oreqa.core import Document, Passage
 from oreqa.corpus.splitter import paragraph_passage
 from oreqa.errors import InputError
 from oreqa.files import need, need_id, optional, read_json, read_jsonl, write_json
+from oreqa.visible import counted
 
 HELD_OUT_ARTICLES = 10
 """One article in this many is held out of all training, for tuning and calibration."""
@@ -149,6 +150,33 @@ def split_articles(paragraphs: Iterable[Paragraph]) -> tuple[list[Paragraph], li
     for paragraph in paragraphs:
         (held if is_held_out(paragraph) else train).append(paragraph)
     return train, held
+
+
+def held_out_paragraphs(paragraphs: Sequence[Paragraph], path: Path) -> list[Paragraph]:
+    """Return the paragraphs of the data in ``path`` that are held out. Raises InputError if there are none."""
+    held = split_articles(paragraphs)[1]
+    if not held:
+        articles = counted(count_held_out(paragraphs).of_articles, "article")
+        raise InputError(f"{path}: none is held out of {articles}; one in ten is, by its title: use data with more articles")
+    return held
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """How many articles, and questions with an answer, are held out; a paragraph without a title is an article."""
+
+    articles: int
+    of_articles: int
+    questions: int
+    of_questions: int
+
+
+def count_held_out(paragraphs: Iterable[Paragraph]) -> HeldOut:
+    """Count what ``split_articles`` holds out."""
+    parts = split_articles(paragraphs)
+    articles = [len({readable_title(paragraph.title) or paragraph.text for paragraph in part}) for part in parts]
+    questions = [sum(bool(question.answers) for paragraph in part for question in paragraph.questions) for part in parts]
+    return HeldOut(articles[1], sum(articles), questions[1], sum(questions))
 
 
 def whole_passages(paragraphs: Iterable[Paragraph], language: str = "en") -> list[Passage]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from oreqa.arguments import as_path, choice, count
 from oreqa.datasets.load import load_paragraphs
-from oreqa.datasets.paragraphs import placed_answers, readable_title, split_articles
+from oreqa.datasets.paragraphs import held_out_paragraphs, placed_answers, readable_title
 from oreqa.defaults import DEFAULT_GENERATOR
 from oreqa.errors import INSTALL_TRAIN, InputError
 from oreqa.evaluation.figures import histogram
@@ -99,7 +99,7 @@ def _marked_questions(data: Path, held_out: bool, whole: bool) -> list[tuple[str
     """Return id and text of every question, and its first answer in its sentences, or in the ``whole`` paragraph."""
     paragraphs = load_paragraphs(data)
     rows = []
-    for paragraph in split_articles(paragraphs)[1] if held_out else paragraphs:
+    for paragraph in held_out_paragraphs(paragraphs, data) if held_out else paragraphs:
         sentences, title = [] if whole else split_sentences(paragraph.text), readable_title(paragraph.title)
         for question in paragraph.questions:
             for start, end in placed_answers(paragraph.text, question)[:1]:

@@ -13,7 +13,7 @@ from oreqa.arguments import choice, count
 from oreqa.core import MODES, Mode
 from oreqa.datasets.beir import load_beir
 from oreqa.datasets.load import load_paragraphs
-from oreqa.datasets.paragraphs import split_articles
+from oreqa.datasets.paragraphs import held_out_paragraphs
 from oreqa.datasets.reqa import build_reqa, draw_questions, load_boundaries, need_questions, often_asked
 from oreqa.defaults import DEFAULT_ENCODER
 from oreqa.evaluation.frame import Evaluation
@@ -63,7 +63,7 @@ def evaluate_reqa(
     boundaries = load_boundaries(Path(sentences)) if sentences else None
     paragraphs, where = load_paragraphs(data), str(data)
     if held_out:
-        paragraphs, where = split_articles(paragraphs)[1], f"{data}, held-out articles (a tenth, chosen by title)"
+        paragraphs, where = held_out_paragraphs(paragraphs, data), f"{data}, held-out articles (a tenth, chosen by title)"
     task = need_questions(build_reqa(paragraphs, boundaries, settings.language), where)
     task = draw_questions(often_asked(task, min_questions, where), draw, seed)
     run.start()

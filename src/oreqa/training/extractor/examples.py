@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 from oreqa.datasets.load import load_paragraphs
-from oreqa.datasets.paragraphs import Paragraph, placed_answers, readable_title, split_articles
+from oreqa.datasets.paragraphs import Paragraph, held_out_paragraphs, placed_answers, readable_title, split_articles
 from oreqa.models.extractor.inputs import ExtractorInputs
 from oreqa.models.graph.windows import Tokens, Window, padded_windows, token_span
 from oreqa.progress import Advance, ignore
@@ -92,7 +92,7 @@ def dev_windows(file: Path, inputs: ExtractorInputs, answer_tokens: int) -> list
     part = ExtractorData(file=file)
     passages = [
         AskedPassage(readable_title(paragraph.title), paragraph.text, part, _answers(paragraph))
-        for paragraph in split_articles(load_paragraphs(file))[1]
+        for paragraph in held_out_paragraphs(load_paragraphs(file), file)
     ]
     return [example for of_passage in passage_windows(passages, inputs, answer_tokens) for example in of_passage]
 

@@ -11,7 +11,7 @@ import torch
 
 from oreqa.datasets.load import data_kind, load_paragraphs
 from oreqa.datasets.pairs import SILVER, load_pairs
-from oreqa.datasets.paragraphs import Paragraph, placed_answers, readable_title, split_articles
+from oreqa.datasets.paragraphs import Paragraph, held_out_paragraphs, placed_answers, readable_title, split_articles
 from oreqa.models.generator.inputs import GeneratorInputs, MarkedAnswer, mark_answer
 from oreqa.models.generator.seq2seq import Seq2SeqInputs
 from oreqa.progress import Advance, ignore
@@ -53,7 +53,8 @@ def generator_examples(
 
 def dev_questions(part: GeneratorData, inputs: Inputs) -> list[GeneratorExample]:
     """Return the examples of a file's held-out articles, or of all pairs of a pair file, shortest first."""
-    held_out = None if data_kind(part.file) == "pairs" else split_articles(load_paragraphs(part.file))[1]
+    is_pairs = data_kind(part.file) == "pairs"
+    held_out = None if is_pairs else held_out_paragraphs(load_paragraphs(part.file), part.file)
     examples = _load(part, inputs, held_out, frozenset(), ignore)
     return sorted(examples, key=lambda example: len(example.prefix) + len(example.question))
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from oreqa.datasets.load import load_paragraphs
-from oreqa.datasets.paragraphs import readable_title, split_articles
+from oreqa.datasets.paragraphs import held_out_paragraphs, readable_title
 from oreqa.datasets.questions import OpenQuestion, is_exact
 from oreqa.errors import InputError
 from oreqa.index.search import Index
@@ -174,7 +174,7 @@ def _own_paragraph_questions(file: Path) -> list[DevQuestion]:
             OpenQuestion(question.id, question.text, tuple(gold.text for gold in question.answers)),
             [(readable_title(paragraph.title), paragraph.text)],
         )
-        for paragraph in split_articles(load_paragraphs(file))[1]
+        for paragraph in held_out_paragraphs(load_paragraphs(file), file)
         for question in paragraph.questions
         if question.answers
     ]
