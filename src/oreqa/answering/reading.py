@@ -10,6 +10,7 @@ import numpy as np
 from oreqa.answer import Answer
 from oreqa.answering.block_scores import asks_for_block, heading_cosines, scored_blocks
 from oreqa.answering.blocks import with_blocks
+from oreqa.answering.cells import with_asked_cells
 from oreqa.answering.combining import (
     Combination,
     ScoredSpan,
@@ -225,6 +226,7 @@ def best_answers(
             headings = heading_cosines(encoder, question, ranking)
             best = scored_blocks(question, scored, ranking, reading.odds, headings, combination)
         compared = span_answers(best, ranking, max(k, COMPARED_ANSWERS), calibration)
+        compared = with_asked_cells(question, compared, encoder, calibrated=calibration is not None)
         compared = definitions_first(question, ranking, calibration, compared)
         compared = with_stated_defaults(question, compared, ranking, calibration)
         current = current_first(question, compared, _origins(ranking, snapshot))
