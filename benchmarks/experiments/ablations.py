@@ -58,7 +58,6 @@ VARIANTS = {
     "M = 2, marked": ("candidates=2",),
     "M = 12, marked": ("candidates=12",),
     "M = 25, marked": ("candidates=25", ALL),
-    "M = 30, marked": ("candidates=30", ALL),
     "M = 40, marked": ("candidates=40", ALL),
     "M = 6, unmarked": ("candidates=6", "marking=unmarked"),
     "M = 6, appended": ("candidates=6", "marking=appended"),
