@@ -45,6 +45,11 @@ main()
         (["ask", "x"], "interrupted"),
         (["search", "x"], "interrupted"),
         (["check"], "interrupted"),
+        (["explain", "x"], "interrupted"),
+        (
+            ["fit", "--data", "q.jsonl"],
+            "interrupted; run the same command again: it goes on from what was kept, if anything",
+        ),
         (
             ["index", "."],
             "interrupted; no passages are encoded and kept yet: run the same command again",
@@ -58,8 +63,27 @@ def test_only_what_is_kept_is_said_to_be(arguments: list[str], line: str, monkey
     for place in ("oreqa.answering.Answerer.load", "oreqa.index.search.Index.open", "oreqa.index.ingest.index_files"):
         monkeypatch.setattr(place, stop)
     monkeypatch.setattr("oreqa.index.integrity.check_index", stop)
+    monkeypatch.setattr("oreqa.fitting.fit.require_generation", stop)
     result = CliRunner().invoke(app, [*arguments, "--index", "kb"])
     assert (result.exit_code, result.stdout, result.stderr) == (130, "", f"{line}\n")
+
+
+@pytest.mark.parametrize(
+    ("step", "line"),
+    [(0, "no checkpoint is saved yet"), (1200, "step 1,200 is saved: run the same command again to continue")],
+)
+def test_an_interrupted_training_says_whether_a_checkpoint_is_saved(
+    step: int, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object, **__: object) -> None:
+        if step:
+            (tmp_path / "out" / "checkpoints" / f"checkpoint-{step}").mkdir(parents=True)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("oreqa.training.train_model", stop)
+    monkeypatch.setattr("oreqa.training.train.keep_freed_memory", lambda: None)
+    result = CliRunner().invoke(app, ["train", "retriever", "--data", "q.jsonl", "--out", str(tmp_path / "out")])
+    assert (result.exit_code, result.stderr) == (130, f"interrupted; {line}\n")
 
 
 def test_an_interrupted_index_says_how_much_is_kept(

@@ -49,6 +49,8 @@ _KEEPING_NOTHING = (
     "check",
     "compare",
     "data",
+    "explain",
+    "doctor",
     "marks",
     "merge",
     "copy",
@@ -236,7 +238,7 @@ def _described(error: Exception) -> tuple[str, str, int]:
     return "internal error: ", f"{name}: {text} (oreqa --debug COMMAND ... shows where)", 1
 
 
-def _kept(command: str, said: str = "; finished work is kept: run the same command again to continue") -> str:
+def _kept(command: str, said: str = "; run the same command again: it goes on from what was kept, if anything") -> str:
     """Return what an interrupted command keeps, as it has ``said``, and how to continue."""
     return "" if command in _KEEPING_NOTHING else said
 

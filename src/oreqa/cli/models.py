@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -165,6 +167,19 @@ class _Training(Command):
             console.print(recipe_table(section or "Keys of the recipe", keys))
 
 
+@contextmanager
+def _saying_what_is_saved(out: Path) -> Iterator[None]:
+    """Make Ctrl-C say at which step a training will go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        from oreqa.training.checkpoints import checkpoints_of, last_saved_step
+
+        step = last_saved_step(checkpoints_of(out))
+        kept = f"step {step:,} is saved: run the same command again to continue" if step else "no checkpoint is saved yet"
+        raise KeyboardInterrupt(f"; {kept}") from None
+
+
 def train_kind(
     context: typer.Context,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the trained model.")],
@@ -193,7 +208,8 @@ def train_kind(
     keep_freed_memory()
     limit_kernel_cache()
     kind = str(context.info_name)
-    record = train_model(kind, recipe, out, settings or (), progress_bar, data=data or ())
+    with _saying_what_is_saved(out):
+        record = train_model(kind, recipe, out, settings or (), progress_bar, data=data or ())
     if as_json:
         print_json(record)
     else:
