@@ -50,15 +50,19 @@ def slow_probabilities(anchors: torch.Tensor, others: torch.Tensor, kernel: Kern
 
 
 def slow_rows(
-    dual: PairVectors, cross: PairVectors, weights: AlignmentWeights, of_dual: Sequence[Kernel], of_cross: Sequence[Kernel]
+    dual: PairVectors,
+    cross: PairVectors,
+    weights: AlignmentWeights,
+    dual_kernels: Sequence[Kernel],
+    cross_kernels: Sequence[Kernel],
 ) -> list[float]:
     """Eq. 11 and 12 before the average: what each anchor adds. Each encoder has a kernel for each of the four."""
     rows = [0.0] * len(dual.questions)
     for weight, anchors, others, dual_kernel, cross_kernel in (
-        (weights.answer_question, "questions", "answers", of_dual[0], of_cross[0]),
-        (weights.question_answer, "answers", "questions", of_dual[1], of_cross[1]),
-        (weights.question_question, "questions", "questions", of_dual[2], of_cross[2]),
-        (weights.answer_answer, "answers", "answers", of_dual[3], of_cross[3]),
+        (weights.answer_question, "questions", "answers", dual_kernels[0], cross_kernels[0]),
+        (weights.question_answer, "answers", "questions", dual_kernels[1], cross_kernels[1]),
+        (weights.question_question, "questions", "questions", dual_kernels[2], cross_kernels[2]),
+        (weights.answer_answer, "answers", "answers", dual_kernels[3], cross_kernels[3]),
     ):
         p_dual = slow_probabilities(getattr(dual, anchors), getattr(dual, others), dual_kernel)
         p_cross = slow_probabilities(getattr(cross, anchors), getattr(cross, others), cross_kernel)

@@ -22,7 +22,7 @@ from parameters import first_and_system  # noqa: E402
 
 from oreqa.errors import InputError  # noqa: E402
 from oreqa.training.cross_encoder.train import ranking_metric  # noqa: E402
-from oreqa.training.extractor.train import asked_among_best  # noqa: E402
+from oreqa.training.extractor.train import gold_among_best  # noqa: E402
 from oreqa.training.loop import EarlyStopping  # noqa: E402
 from oreqa.training.train import train_model  # noqa: E402
 
@@ -208,5 +208,5 @@ def test_metrics_of_a_ranking_equal_the_obvious_ones() -> None:
 def test_as_many_best_spans_count_as_were_asked_about() -> None:
     scores = torch.tensor([[[5.0, 9.0], [4.0, 1.0]], [[1.0, 2.0], [3.0, 4.0]]])
     allowed = torch.tensor([[[True, False], [True, True]], [[True, True], [True, True]]])
-    asked = torch.tensor([[[True, False], [False, True]], [[False, False], [True, False]]])
-    assert asked_among_best(scores, allowed, asked) == 1  # of the first window's two, the best allowed one; not the second's
+    gold = torch.tensor([[[True, False], [False, True]], [[False, False], [True, False]]])
+    assert gold_among_best(scores, allowed, gold) == 1  # of the first window's two, the best allowed one; not the second's

@@ -123,9 +123,9 @@ def adapt_index(
     folder = as_index_folder(index)
     settings = text_list(settings, "settings")
     draw, answers, seed = count(draw, "draw"), count(answers, "answers"), count(seed, "seed", 0)
-    asked = None if questions is None else as_path(questions, "questions")
-    if asked is not None:
-        load_question_list(asked)  # a mistake in it must not surface after hours
+    questions_file = None if questions is None else as_path(questions, "questions")
+    if questions_file is not None:
+        load_question_list(questions_file)  # a mistake in it must not surface after hours
     arguments = {"generator": str(generator), "extractor": extractor and str(extractor), "draw": draw, "answers": answers,
                  "round_trip": share(round_trip, "round_trip"), "seed": seed}  # fmt: skip
     classifier = None if classifier is None else str(classifier)
@@ -135,7 +135,7 @@ def adapt_index(
     compare = partial(Gain.from_questions, seed=seed, significance=significance)
     with write_lock(folder / FOLDER, "adapting this index"):
         marked = _need_marks(folder) if marks else []
-        state = run_state(settings, classifier, asked, marked)
+        state = run_state(settings, classifier, questions_file, marked)
         if report := report_of_killed(folder, arguments, state):
             return report
         work = begin(folder, arguments, state, classifier)
@@ -149,7 +149,7 @@ def adapt_index(
                     with Stages(work.seconds)(FORESEE):
                         outlook = foresee(work, original, arguments, compare, device, progress)
             if outlook is None or outlook.expects_gain:
-                report = _adapt(original, work, arguments, classifier, asked, settings, compare, device, progress)
+                report = _adapt(original, work, arguments, classifier, questions_file, settings, compare, device, progress)
                 report = replace(report, outlook=outlook)
             else:
                 report = _kept(original, work, outlook)
@@ -165,7 +165,7 @@ def _adapt(
     work: Work,
     arguments: Mapping[str, Any],
     classifier: str | None,
-    asked: Path | None,
+    questions_file: Path | None,
     settings: Sequence[str],
     compare: Compare,
     device: str,
@@ -187,8 +187,8 @@ def _adapt(
         tune_encoder(work.recipe, work.trained, original.settings.model, settings, work.retriever, progress)
     with stages(MEASURE):
         before = [reciprocal_ranks(task, original, "measuring the encoder before", progress) for task in tasks]
-        if asked is not None:
-            answer_questions(asked, original.folder, work.before, seed, device, progress)
+        if questions_file is not None:
+            answer_questions(questions_file, original.folder, work.before, seed, device, progress)
     if classifier is not None:
         with stages(TRAIN_CLASSIFIER):
             tune_classifier(work.classifier_recipe, work.pairs, classifier, seed, work.classifier, progress)
@@ -200,20 +200,23 @@ def _adapt(
         with stages(MEASURE):
             after = [reciprocal_ranks(task, adapted, "measuring the encoder after", progress) for task in tasks]
             keep_calibration(work.retriever, original, adapted, held_out.questions)
-            if asked is not None:
-                answer_questions(asked, work.trial, work.after, seed, device, progress)
+            if questions_file is not None:
+                answer_questions(questions_file, work.trial, work.after, seed, device, progress)
             gains = [compare(*ranks) for ranks in zip(before, after, strict=True)]
-            of_user = {} if asked is None else user_gains(work.before, work.after, compare)
-            lost = any(gain.is_loss for gain in (*gains, *of_user.values()))
+            question_gains = {} if questions_file is None else user_gains(work.before, work.after, compare)
+            lost = any(gain.is_loss for gain in (*gains, *question_gains.values()))
             published = any(gain.is_certain for gain in gains) and not lost
-            of_classifier = {}
+            gains_by_classifier = {}
             if classifier is not None:
                 searched, plain = (adapted, after[0]) if published else (original, before[0])
                 classifiers = classifier, work.classifier
-                of_classifier = classifier_gains(held_out, searched, classifiers, plain, compare, device, progress)
+                gains_by_classifier = classifier_gains(held_out, searched, classifiers, plain, compare, device, progress)
     counts = len(passages), len(train.questions), len(held_out.questions)
-    of_marks = len({pair.question for pair in learned} & set(train.questions)), len(measured), gains[1] if measured else None
-    return AdaptationReport(work.name, *counts, gains[0], of_classifier, of_user, published, stages.seconds, *of_marks)
+    learned_marks = len({pair.question for pair in learned} & set(train.questions))
+    return AdaptationReport(
+        work.name, *counts, gains[0], gains_by_classifier, question_gains, published, stages.seconds, learned_marks,
+        len(measured), gains[1] if measured else None,
+    )  # fmt: skip
 
 
 def _kept(original: Index, work: Work, outlook: Outlook) -> AdaptationReport:
@@ -262,24 +265,24 @@ def _estimate(original: Index, work: Work, arguments: Mapping[str, Any], classif
     Raises InputError if it would have too few questions to measure.
     """
     passages = list(original.passages())
-    asked_about = min(arguments["draw"], sum(map(is_askable, passages)))
-    questions = asked_about * arguments["answers"]
+    askable = min(arguments["draw"], sum(map(is_askable, passages)))
+    questions = askable * arguments["answers"]
     if (measured := round(MOST_PASSING * questions / HELD_OUT_DOCUMENTS)) < FEWEST_QUESTIONS:
         raise InputError(
-            f"{work.index}: {asked_about} passages of prose of at least {MIN_WORDS} words would be asked about, which "
+            f"{work.index}: {askable} passages of prose of at least {MIN_WORDS} words would be asked about, which "
             f"gives {measured} questions to measure by at best; at least {FEWEST_QUESTIONS} are needed: {_MORE}"
         )
     by_rule = sum(1 for _ in heading_pairs(passages))
     searched = [path.stat().st_size for path in require_generation(work.index).rglob("*")]
     size = 2 * sum(searched)  # the trial's files and the next generation's exist at the same time
-    first = FIRST_ANSWERS * min(FIRST_PASSAGES, asked_about) if foresees else 0
+    first = FIRST_ANSWERS * min(FIRST_PASSAGES, askable) if foresees else 0
     whole = estimate(original.encoder, passages, questions, by_rule, arguments["round_trip"] > 0, classifies, size, first)
-    asked = work.questions if work.questions.is_file() else work.outlook
-    results = {FORESEE: asked, GENERATE: work.questions, NEGATIVES: work.pairs, TRAIN: work.retriever / "model.safetensors",
-               TRAIN_CLASSIFIER: work.classifier / "run.json"}  # fmt: skip
+    generated = work.questions if work.questions.is_file() else work.outlook
+    results = {FORESEE: generated, GENERATE: work.questions, NEGATIVES: work.pairs,
+               TRAIN: work.retriever / "model.safetensors", TRAIN_CLASSIFIER: work.classifier / "run.json"}  # fmt: skip
     left = {stage: time for stage, time in whole.seconds.items() if not results.get(stage, work.measured).is_file()}
     if GENERATE in left and (unfinished := partial_file(work.questions)).is_file():
-        left[GENERATE] *= max(0.0, 1 - sum(1 for _ in byte_lines(unfinished)) / asked_about)
+        left[GENERATE] *= max(0.0, 1 - sum(1 for _ in byte_lines(unfinished)) / askable)
     files = [path.stat() for path in work.folder.rglob("*") if path.is_file()]
     return Estimate(left, max(0, whole.bytes - sum(file.st_size for file in files if file.st_nlink == 1)))
 

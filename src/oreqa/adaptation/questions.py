@@ -46,14 +46,14 @@ def keyword_pairs(pairs: Sequence[Pair], passages: Iterable[Passage], language: 
     for passage in passages:
         frequencies.update(set(words(passage.text, language)))
     for pair in pairs[::KEYWORD_SHARE]:
-        of_stem: dict[str, str] = {}
+        by_stem: dict[str, str] = {}
         for word in pair.positive.answer.split():
             bare = word.strip(".,;:!?()[]{}\"'“”‘’")
             if stems := words(bare, language):
-                of_stem.setdefault(stems[0], bare)
-        rare = sorted(of_stem, key=lambda stem: frequencies[stem])[:KEYWORDS]
+                by_stem.setdefault(stems[0], bare)
+        rare = sorted(by_stem, key=lambda stem: frequencies[stem])[:KEYWORDS]
         if len(rare) > 1:
-            yield Pair(" ".join(word for stem, word in of_stem.items() if stem in rare), pair.positive, source=SILVER)
+            yield Pair(" ".join(word for stem, word in by_stem.items() if stem in rare), pair.positive, source=SILVER)
 
 
 def split_marks(placed: Sequence[PlacedMark]) -> tuple[list[Pair], list[Pair]]:
@@ -103,8 +103,7 @@ def build_tasks(
             if is_generated or not held:
                 golds[held][pair.question].update(copies if held else copies[:1])
     train, held_out = (
-        ReqaTask(tuple(passages), tuple(of_split), tuple(tuple(sorted(places)) for places in of_split.values()))
-        for of_split in golds
+        ReqaTask(tuple(passages), tuple(split), tuple(tuple(sorted(places)) for places in split.values())) for split in golds
     )
     return train, held_out
 

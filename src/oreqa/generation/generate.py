@@ -147,7 +147,7 @@ def generate_questions(
         first, last = (chosen or WorkPart(1, 1)).span(len(passages), BLOCK)
         with show(progress, "asking about passages", last - first) as advance:
             rows = shared_rows(out, chosen, fingerprint(settings), len(passages), BLOCK, asker.rows, advance)
-        asked_seconds = perf_counter() - asking
+        asking_seconds = perf_counter() - asking
     drafts = drop_repeated([Draft(place, **fields) for place, row in enumerate(rows, first) for fields in row["questions"]])
     kept = [draft for draft in drafts if draft.dropped is None]
     if chosen is None:
@@ -162,8 +162,8 @@ def generate_questions(
         asked_passages=len({draft.passage for draft in kept}),
         dropped={reason: dropped[reason] for reason in REASONS if dropped[reason]},
         seconds=round(perf_counter() - begin, 3),
-        passages_per_second=round(asker.asked_passages / asked_seconds, 2),
-        candidates_per_second=round(asker.asked_candidates / asked_seconds, 2),
+        passages_per_second=round(asker.asked_passages / asking_seconds, 2),
+        candidates_per_second=round(asker.asked_candidates / asking_seconds, 2),
         examples=[(draft.question, draft.answer) for draft in kept[:: -(-len(kept) // EXAMPLES) or 1]],
     )
 
@@ -227,8 +227,8 @@ class _Asker:
         drafts = []
         for number, (passage, passage_candidates) in enumerate(zip(passages, candidates, strict=True), first):
             prose = prose_ranges(passage)
-            asked = [c for c in passage_candidates if any(start <= c.start and c.end <= end for start, end in prose)]
-            for place, candidate in enumerate(asked[: self.answers]):
+            usable = [c for c in passage_candidates if any(start <= c.start and c.end <= end for start, end in prose)]
+            for place, candidate in enumerate(usable[: self.answers]):
                 style = self.styles[(number + place) % len(self.styles)]
                 drafts.append(Draft(number, candidate.text, candidate.start, style))
         return drafts

@@ -120,18 +120,18 @@ def _pairs(examples: Sequence[Any], question: object, context: object) -> list[t
         question, context = [row["question"] for row in rows], [row["context"] for row in rows]
     if question is None or context is None:
         raise InputError("give question and context")
-    asked = question_list(question)  # type: ignore[arg-type]
-    contexts = [context] * len(asked) if isinstance(context, str) else context
-    if not is_list(contexts) or len(contexts := list(contexts)) != len(asked):
+    questions = question_list(question)  # type: ignore[arg-type]
+    contexts = [context] * len(questions) if isinstance(context, str) else context
+    if not is_list(contexts) or len(contexts := list(contexts)) != len(questions):
         raise InputError("context is a text, or a list with one for each question")
     if isinstance(question, str) and not isinstance(context, str):
         raise InputError("context is a list, question one text; write a list of questions, too")
     for number, text in enumerate(contexts, 1):
         if not isinstance(text, str) or not text:
             raise InputError(f"context {number} is {'empty' if text == '' else kind_of(text)}; it must be a text")
-    if not asked:
+    if not questions:
         raise InputError("there is no question: the list is empty")
-    return list(zip(asked, contexts, strict=True))
+    return list(zip(questions, contexts, strict=True))
 
 
 def _limited(reader: Reader, chosen: _Settings) -> Reader:

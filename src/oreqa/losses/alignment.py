@@ -131,7 +131,7 @@ def alignment_loss(
         similarities = similarities if anchors is None else similarities[anchors]
         return (similarities if blank is None else similarities.masked_fill(blank, -1e9)).log_softmax(1)
 
-    for pair, of_cross, of_dual in (
+    for pair, cross_roles, dual_roles in (
         ("answer_question", (cross.questions, cross.answers), (dual.questions, dual.answers)),
         ("question_answer", (cross.answers, cross.questions), (dual.answers, dual.questions)),
         ("question_question", (cross.questions, cross.questions), (dual.questions, dual.questions)),
@@ -140,7 +140,7 @@ def alignment_loss(
         weight = getattr(weights, pair)
         if not weight:
             continue
-        target, learned = logs(getattr(cross_kernels, pair), *of_cross), logs(getattr(dual_kernels, pair), *of_dual)
+        target, learned = logs(getattr(cross_kernels, pair), *cross_roles), logs(getattr(dual_kernels, pair), *dual_roles)
         divergence = (target.exp() * (target - learned)).sum(1)
         loss = loss + weight * (divergence if anchor_weights is None else anchor_weights * divergence).mean()
     return loss

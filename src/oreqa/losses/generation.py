@@ -13,7 +13,7 @@ from torch import Tensor, nn
 _IMPOSSIBLE = -1e9  # a finite number, so that a row without any choice gives no NaN
 
 
-def span_softmax(scores: Tensor, allowed: Tensor, asked: Tensor) -> Tensor:
+def span_softmax(scores: Tensor, allowed: Tensor, gold: Tensor) -> Tensor:
     """Negative log-likelihood of each span that was asked about among all spans of its window, averaged over these spans.
 
     The target of a window is thus an equal share for each of its spans, which rewards finding all of them, while a marginal
@@ -23,10 +23,10 @@ def span_softmax(scores: Tensor, allowed: Tensor, asked: Tensor) -> Tensor:
     """
     scores = scores.float().masked_fill(~allowed, _IMPOSSIBLE)
     total = scores.flatten(1).logsumexp(-1)[:, None, None]
-    return torch.where(asked, total - scores, 0.0).sum() / asked.sum().clamp(min=1)
+    return torch.where(gold, total - scores, 0.0).sum() / gold.sum().clamp(min=1)
 
 
-def span_cross_entropy(scores: Tensor, allowed: Tensor, asked: Tensor, negatives: int) -> Tensor:
+def span_cross_entropy(scores: Tensor, allowed: Tensor, gold: Tensor, negatives: int) -> Tensor:
     """Binary cross-entropy of each span that was asked about, and of ``negatives`` others for each, drawn at random.
 
     Use it to make a span's score its probability, if passages may have no span. Alternative: ``span_softmax``.
@@ -34,10 +34,10 @@ def span_cross_entropy(scores: Tensor, allowed: Tensor, asked: Tensor, negatives
     The negatives are drawn by torch's generator, whose state checkpoints keep. Averaged over the spans that were asked
     about; a batch without any gives 0.
     """
-    positives = int(asked.sum())
-    others = (allowed & ~asked).flatten().nonzero()[:, 0]
+    positives = int(gold.sum())
+    others = (allowed & ~gold).flatten().nonzero()[:, 0]
     drawn = others[torch.randperm(len(others), device=others.device)[: negatives * positives]]
-    right, wrong = scores.float()[asked], scores.float().flatten()[drawn]
+    right, wrong = scores.float()[gold], scores.float().flatten()[drawn]
     return (nn.functional.softplus(-right).sum() + nn.functional.softplus(wrong).sum()) / max(positives, 1)
 
 

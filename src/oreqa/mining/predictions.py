@@ -82,8 +82,8 @@ def mine_predictions(
     if opened is not None and not lists:
         raise InputError(f"{files[0]}: it has paragraphs of its own, which are searched; leave index out")
     if mode != "hybrid" and len(lists) < len(files):
-        of_paragraphs = next(file for file in files if file not in lists)
-        raise InputError(f"{of_paragraphs}: BM25 searches its paragraphs; mode = {mode} is for lists of questions")
+        paragraph_file = next(file for file in files if file not in lists)
+        raise InputError(f"{paragraph_file}: BM25 searches its paragraphs; mode = {mode} is for lists of questions")
     if opened is None and lists:
         raise InputError(f"{lists[0]}: its questions have no paragraphs; name the index to search")
     fingerprints = [
@@ -91,17 +91,17 @@ def mine_predictions(
     ]
     done = _rows_done(out, fingerprints)
     with show(progress, "reading questions") as advance:
-        for file, of_file in zip(files, fingerprints, strict=True):
+        for file, file_fingerprint in zip(files, fingerprints, strict=True):
             drawn, paragraphs = _training_questions(file, file in lists)
             random.Random(seed).shuffle(drawn)
-            ids = {question_id for of_row, question_id in done if of_row == of_file}
+            ids = {question_id for row_fingerprint, question_id in done if row_fingerprint == file_fingerprint}
             waiting = [question for question in drawn[:draw] if question.id not in ids]
             texts = _retrieved(waiting, paragraphs, opened, passages, mode)
             for begin in range(0, len(waiting), CHUNK):
                 chunk = waiting[begin : begin + CHUNK]
-                rows = _read(chunk, [next(texts) for _ in chunk], loaded, k, of_file)
+                rows = _read(chunk, [next(texts) for _ in chunk], loaded, k, file_fingerprint)
                 append_jsonl(out, rows)
-                done += [(of_file, row["id"]) for row in rows]
+                done += [(file_fingerprint, row["id"]) for row in rows]
                 advance(len(rows))
     return len(done)
 
@@ -135,7 +135,7 @@ def _rows_done(out: Path, fingerprints: Collection[str]) -> list[tuple[str, str]
 
 
 def _read(
-    questions: Sequence[OpenQuestion], texts: Sequence[list[Text]], reader: Reader, k: int, of_file: str
+    questions: Sequence[OpenQuestion], texts: Sequence[list[Text]], reader: Reader, k: int, file_fingerprint: str
 ) -> list[dict[str, Any]]:
     """Return the rows of questions, with the ``k`` best spans of their passages."""
     rows = []
@@ -147,7 +147,7 @@ def _read(
                 "id": question.id,
                 "question": question.text,
                 "passages": passages,
-                "fingerprint": of_file,
+                "fingerprint": file_fingerprint,
                 "spans": [[span.passage_number, span.start, span.end, round(span.score, 4)] for span in best],
                 "right": [is_exact(span.text, question) for span in best],
             }

@@ -74,11 +74,11 @@ def find_model(name: str | Path, *, download: bool = True) -> Path:
         raise ModelError(f"a model is named by a string or a path, not by {kind_of(name)}")
     # os.path, not Path: these raise nothing, whatever the name.
     path = Path(os.path.expanduser(name))  # noqa: PTH111
-    is_folder, holds_model = os.path.isdir(path), os.path.isfile(path / "config.json")  # noqa: PTH112, PTH113
+    is_folder, has_model = os.path.isdir(path), os.path.isfile(path / "config.json")  # noqa: PTH112, PTH113
     # Users of sentence-transformers write the Hub's name of the base encoder.
     packaged = _PACKAGED.get(str(name).lower().removeprefix("sentence-transformers/"))
-    if name and (holds_model or (is_folder and packaged is None)):
-        if not holds_model and (path / "checkpoints").is_dir():
+    if name and (has_model or (is_folder and packaged is None)):
+        if not has_model and (path / "checkpoints").is_dir():
             raise ModelError(f"{path}: its training was interrupted; finish it by the command that began it")
         return path.absolute()
     if packaged is not None:

@@ -147,6 +147,6 @@ def mix_weights(trained: Path, before: str | Path, share: float, out: Path, keep
         if start is None or start.shape != value.shape:
             raise ModelError(f"{trained}: its {name} does not stand in {before}: only what was trained from it can be mixed")
         mixed[name] = np.asarray(start + share * (value.astype(np.float32) - start), np.float32)
-    left_out = ["*.safetensors", SHARDS, "checkpoints", *([] if keep_fitted else [FITTED])]
-    shutil.copytree(trained, out, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*left_out))
+    omitted = ["*.safetensors", SHARDS, "checkpoints", *([] if keep_fitted else [FITTED])]
+    shutil.copytree(trained, out, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*omitted))
     write_bytes(out / "model.safetensors", save(mixed))

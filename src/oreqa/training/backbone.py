@@ -46,9 +46,9 @@ def dropout_rates(model_type: str, dropout: float | None, attention: float | Non
 
     ``attention`` defaults to ``dropout``, and ``dropout`` to the backbone's.
     """
-    others, of_attention = _RATES.get(model_type, (("hidden_dropout_prob",), ("attention_probs_dropout_prob",)))
+    others, attention_names = _RATES.get(model_type, (("hidden_dropout_prob",), ("attention_probs_dropout_prob",)))
     attention = dropout if attention is None else attention
-    rates = [*((name, dropout) for name in others), *((name, attention) for name in of_attention)]
+    rates = [*((name, dropout) for name in others), *((name, attention) for name in attention_names)]
     return {name: rate for name, rate in rates if rate is not None}
 
 

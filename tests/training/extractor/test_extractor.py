@@ -89,7 +89,7 @@ def test_collate_allows_whole_words_that_are_short_enough(squad_file: Path, tiny
         allowed = {(i, i + d) for i, d in batch["allowed"][n].nonzero().tolist()}
         ends = [(i, j) for i in range(size) for j in range(i, min(i + 7, size))]
         assert allowed == {(i, j) for i, j in ends if example.opens[i] and example.closes[j]}
-        assert {(i, i + d) for i, d in batch["asked"][n].nonzero().tolist()} == set(example.spans) <= allowed
+        assert {(i, i + d) for i, d in batch["gold"][n].nonzero().tolist()} == set(example.spans) <= allowed
         assert all(example.window.first <= i <= j < example.window.last for i, j in allowed)
 
 

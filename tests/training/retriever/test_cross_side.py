@@ -97,7 +97,7 @@ def test_cross_attention_equals_the_printed_equations(width: int, heads: int, le
     with torch.no_grad():
         for weight in layer.parameters():
             weight.normal_(0, 0.5)
-    n, m = (max(of_pair[side] for of_pair in lengths) for side in (0, 1))
+    n, m = (max(pair[side] for pair in lengths) for side in (0, 1))
     states, others = torch.randn(len(lengths), n, width), torch.randn(len(lengths), m, width)
     is_token = torch.tensor([[place < length for place in range(n)] for length, _ in lengths])
     refined = layer(states, is_token, others).detach()
@@ -131,9 +131,9 @@ def test_a_pair_is_encoded_as_if_it_were_alone(tiny: Path, context: str, setting
         states = tower.states(inputs["input_ids"], inputs["attention_mask"], inputs["token_type_ids"])
         kept.append(states[:, inputs["pool"][0, output] > 0])
     ones = [torch.ones(1, 1, states.shape[1]) / states.shape[1] for states in kept]
-    of_question = tower.pooled(attention(kept[0], ones[0][0] > 0, kept[1]), ones[1])
-    of_answer = tower.pooled(attention(kept[1], ones[1][0] > 0, kept[0]), ones[0])
-    expected = torch.nn.functional.normalize(torch.cat([of_question, of_answer], 1), dim=-1)[0]
+    question_vector = tower.pooled(attention(kept[0], ones[0][0] > 0, kept[1]), ones[1])
+    answer_vector = tower.pooled(attention(kept[1], ones[1][0] > 0, kept[0]), ones[0])
+    expected = torch.nn.functional.normalize(torch.cat([question_vector, answer_vector], 1), dim=-1)[0]
     torch.testing.assert_close(vectors[2], expected, atol=1e-5, rtol=0)
 
 
@@ -142,7 +142,7 @@ INNER_5, GAUSSIAN_3 = (RoleKernels.alike(kernel) for kernel in (Kernel("inner", 
 
 @pytest.mark.parametrize("risen", [0, 1, 4, 9])
 @pytest.mark.parametrize(
-    ("weights", "settings", "of_dual", "of_cross"),
+    ("weights", "settings", "dual_kernels", "cross_kernels"),
     [
         ([1.0, 1.0, 1.0], {"scale": 5.0}, INNER_5, INNER_5),
         ([1.0, 0.25, 0.5], {}, RoleKernels.alike(Kernel("inner", 1.0, 20.0)), RoleKernels.alike(Kernel("inner", 1.0, 20.0))),
@@ -173,8 +173,8 @@ def test_the_loss_is_the_three_parts(
     risen: int,
     weights: list[float],
     settings: dict[str, object],
-    of_dual: RoleKernels,
-    of_cross: RoleKernels,
+    dual_kernels: RoleKernels,
+    cross_kernels: RoleKernels,
 ) -> None:
     shares = {"dual_share": 0.3, "cross_share": 0.2, "share": 0.7, "ramp_epochs": 2}
     terms = {"answer_question": 0.5, "question_answer": 0.25, "question_question": 3.0, "answer_answer": 2.0}
@@ -184,10 +184,10 @@ def test_the_loss_is_the_three_parts(
     model.batches += risen
     loss = loss_of(recipe, model, epoch_batches=2)
     vectors = {side: torch.cat([model(**call) for call in calls]) for side, calls in loss.calls(batch).items()}
-    value = float(loss.of_vectors(vectors, batch).detach())
+    value = float(loss.from_vectors(vectors, batch).detach())
 
     plain = recipe_for(tiny, scale=20.0)
-    dual_loss = float(loss_of(plain, model, 1).of_vectors(vectors, batch).detach())
+    dual_loss = float(loss_of(plain, model, 1).from_vectors(vectors, batch).detach())
     rows = batch["rows"][batch["positives"]], batch["outputs"][batch["positives"]]
     answers = vectors["passages"][rows] + PASSAGE_WEIGHT * vectors["passages"][rows[0], 0]
     cross = PairVectors(vectors["pairs"][:, 0], vectors["pairs"][:, 1])
@@ -195,7 +195,7 @@ def test_the_loss_is_the_three_parts(
     cross_loss = weighted_softmax(cross.questions, cross.answers, torch.arange(3), batch["weights"], no_other, recipe.scale)
     alphas = AlignmentWeights(*(value * min(1.0, risen / 4) for value in terms.values()))
     dual = PairVectors(vectors["questions"][:, 0], answers)
-    geometry = alignment_loss(dual, cross, alphas, of_dual, of_cross, anchor_weights=batch["weights"])
+    geometry = alignment_loss(dual, cross, alphas, dual_kernels, cross_kernels, anchor_weights=batch["weights"])
     expected = 0.3 * dual_loss + 0.2 * float(cross_loss.detach()) + 0.7 * float(geometry.detach())
     assert value == pytest.approx(expected, rel=1e-5)
     assert (float(geometry.detach()) == 0) == (risen == 0)
@@ -250,7 +250,7 @@ def test_answers_of_one_text_are_no_negatives_of_the_cross_encoder(tiny: Path) -
     scores = recipe.scale * questions @ answers.T
     scores[0, 3] = scores[3, 0] = -1e9
     expected = float((scores.logsumexp(1) - scores.diagonal()).mean().detach())
-    assert float(loss.of_vectors(vectors, batch).detach()) == pytest.approx(expected, rel=1e-5)
+    assert float(loss.from_vectors(vectors, batch).detach()) == pytest.approx(expected, rel=1e-5)
 
 
 def pair_file(path: Path) -> Path:

@@ -98,7 +98,7 @@ def test_gradient_caching_replays_its_dropout(squad_file: Path, tiny: Path, devi
         """Chunk after chunk, so that dropout is the same, with all that they leave behind kept."""
         calls = loss.calls(batch, 2)
         assert all(len(chunks) > 1 for chunks in calls.values())
-        return loss.of_vectors({side: torch.cat([model(**chunk) for chunk in calls[side]]) for side in calls}, batch)
+        return loss.from_vectors({side: torch.cat([model(**chunk) for chunk in calls[side]]) for side in calls}, batch)
 
     results = []
     for run in (slowly, lambda loss, model: loss(model, batch)):

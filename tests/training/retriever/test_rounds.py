@@ -204,10 +204,10 @@ def test_clusters_are_kept_for_those_who_resume_and_made_anew_at_the_interval(tm
     def clusters() -> PassageClusters:
         return PassageClusters(passages, encode, 3, 2, 0, tmp_path / "checkpoints")
 
-    first, second, third = (clusters().of_part(number) for number in range(3))
+    first, second, third = (clusters().clusters_of_part(number) for number in range(3))
     assert times == 2
     assert first == second
     assert first != third
-    assert clusters().of_part(1) == first  # the model has moved on
+    assert clusters().clusters_of_part(1) == first  # the model has moved on
     assert times == 2
     assert list(first) == passages

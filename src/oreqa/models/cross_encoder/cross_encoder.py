@@ -105,7 +105,7 @@ class CrossEncoder(LoadedModel[CrossEncoderFolder]):
         anything else.
         """
         texts, lists = questions_with_lists(questions, candidates, "candidates", "sentences", _candidate)
-        scores = [np.zeros(len(of_question), np.float32) for of_question in lists]
+        scores = [np.zeros(len(question_candidates), np.float32) for question_candidates in lists]
         with show(progress, "scoring candidates", len(texts)) as advance:
             for begin in range(0, len(texts), _CHUNK):
                 chunk = range(begin, min(begin + _CHUNK, len(texts)))

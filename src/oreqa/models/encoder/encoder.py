@@ -67,10 +67,10 @@ class Encoder(LoadedModel[EncoderFolder]):
         return encoder
 
     def _load(self, folder: EncoderFolder, device: str, precision: str | None) -> None:
-        of_files = cached_fingerprint(folder.path)
-        self._begin(folder, _open(folder, of_files, device, precision), encoder_fingerprint(folder))
+        files_fingerprint = cached_fingerprint(folder.path)
+        self._begin(folder, _open(folder, files_fingerprint, device, precision), encoder_fingerprint(folder))
         if folder.questions:
-            self._question_session = _open(folder.questions, of_files, device, precision)
+            self._question_session = _open(folder.questions, files_fingerprint, device, precision)
 
     def _begin(self, folder: EncoderFolder, session: Session, fingerprint: str) -> None:
         super()._begin(folder, session, fingerprint)

@@ -101,7 +101,7 @@ class EncoderFolder(ModelFolder):
     """Whether pooling includes the tokens of a prompt."""
     truncate_dim: int | None = None
     """Leading dimensions of the vectors to keep, from the folder's files."""
-    asked_dim: int | None = None
+    requested_dim: int | None = None
     """Leading dimensions to keep, from the caller."""
     static: bool = False
     """Whether each token has one vector, independent of its context."""
@@ -142,7 +142,7 @@ class EncoderFolder(ModelFolder):
     @property
     def dim(self) -> int:
         """The dimensions of the vectors."""
-        return min(self.width, self.asked_dim or self.truncate_dim or self.width)
+        return min(self.width, self.requested_dim or self.truncate_dim or self.width)
 
     def cut_to(self, dim: int | None) -> EncoderFolder:
         """Return the settings with vectors of ``dim`` dimensions, unchanged for None.
@@ -153,15 +153,15 @@ class EncoderFolder(ModelFolder):
             return self
         if type(dim) is not int or not 0 < dim <= self.width:
             raise InputError(f"of the model's {self.width} dimensions, 1 to {self.width} can be kept, not {dim!r}")
-        return replace(self, asked_dim=dim)
+        return replace(self, requested_dim=dim)
 
 
 def encoder_fingerprint(folder: EncoderFolder) -> str:
     """Return the SHA-256 of everything that determines an encoder's vectors: its files, and settings outside of them."""
     fingerprint = cached_fingerprint(folder.path)
     prompts = [folder.prompts.question, folder.prompts.passage] if folder.prompts.by_name else []
-    if prompts or folder.asked_dim:
-        return hashlib.sha256(json.dumps([fingerprint, prompts, folder.asked_dim]).encode()).hexdigest()
+    if prompts or folder.requested_dim:
+        return hashlib.sha256(json.dumps([fingerprint, prompts, folder.requested_dim]).encode()).hexdigest()
     return fingerprint
 
 

@@ -105,9 +105,9 @@ class EncoderInputs:
         encodings = self.tokenizer.encode_batch(whole, add_special_tokens=False)
         for number, (front, text, encoding) in enumerate(zip(fronts, whole, encodings, strict=True)):
             ids, starts = self._ids_and_starts(text, encoding)
-            of_prompt, of_front = np.searchsorted(starts, [len(prompt), len(front)]).tolist()
-            prefix, ids = ids[: min(of_front, of_prompt + self.max_tokens // 4)], ids[of_front:]
-            tokens = _token_ranges(starts[of_front:] - len(front), passages[number][2])
+            prompt_tokens, front_tokens = np.searchsorted(starts, [len(prompt), len(front)]).tolist()
+            prefix, ids = ids[: min(front_tokens, prompt_tokens + self.max_tokens // 4)], ids[front_tokens:]
+            tokens = _token_ranges(starts[front_tokens:] - len(front), passages[number][2])
             runs = list(_runs(tokens, len(ids), self._room - len(prefix)))
             encoded = sum(end - begin for *_, begin, end in runs)
             for first, last, begin, end in runs:

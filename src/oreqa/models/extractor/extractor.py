@@ -59,17 +59,17 @@ class Extractor(LoadedModel[ExtractorFolder]):
         owners: list[int] = []
         windows: list[Window] = []
         for number, (title, text) in enumerate(passages):
-            of_passage = self.inputs.windows(tokens[title], tokens[text])
-            windows += of_passage
-            owners += [number] * len(of_passage)
+            passage_windows = self.inputs.windows(tokens[title], tokens[text])
+            windows += passage_windows
+            owners += [number] * len(passage_windows)
         scores: list[list[WindowScores]] = [[] for _ in passages]
         for window_number, (output,) in self._run(windows):
             window = windows[window_number]
             inside = slice(window.first, window.last)
             scores[owners[window_number]].append(WindowScores(window.begin, output[inside, inside].copy()))
         return [
-            self._best_spans(text, tokens[text], of_passage, begin + number, k, overlapping)
-            for number, ((_, text), of_passage) in enumerate(zip(passages, scores, strict=True))
+            self._best_spans(text, tokens[text], window_scores, begin + number, k, overlapping)
+            for number, ((_, text), window_scores) in enumerate(zip(passages, scores, strict=True))
         ]
 
     def _best_spans(

@@ -161,8 +161,8 @@ class QuestionGenerator(LoadedModel[GeneratorFolder]):
         decoded = pool.map(lambda batch: self._decode(batch, decoding, k), inputs)
         generated: list[list[GeneratedQuestion]] = [[] for _ in answers]
         for numbers, sequences in zip(batches, decoded, strict=True):
-            for number, of_answer in zip(numbers, sequences, strict=True):
-                generated[number] = self._questions(of_answer[:k], answers[number], styles[number])
+            for number, answer_sequences in zip(numbers, sequences, strict=True):
+                generated[number] = self._questions(answer_sequences[:k], answers[number], styles[number])
                 if not isinstance(decoding, BeamSearch):
                     generated[number].sort(key=lambda question: -question.score)
             advance(len(numbers))

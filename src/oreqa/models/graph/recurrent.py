@@ -43,10 +43,10 @@ def _direction(x: Any, tensors: Constants, cell: str, name: str) -> Any:
         parts = np.split(tensors.array(f"recurrent.{part}_{name}", len(gates) * half, *shape), len(gates))
         return np.concatenate([parts[gate] for gate in gates])[None]
 
-    of_inputs, of_states = weights("bias_ih"), weights("bias_hh")
-    bias = of_inputs + of_states
+    input_bias, state_bias = weights("bias_ih"), weights("bias_hh")
+    bias = input_bias + state_bias
     if cell == "gru":  # the candidate's state bias is inside the reset gate's product, separately
-        bias = np.concatenate([bias[:, : 2 * half], of_inputs[:, 2 * half :], of_states[:, 2 * half :]], 1)
+        bias = np.concatenate([bias[:, : 2 * half], input_bias[:, 2 * half :], state_bias[:, 2 * half :]], 1)
     shape = op.shape_of(x)
     batch, tokens = (op.gather(shape, ints(axis), scalar(0)) for axis in (0, 1))
     start = op.broadcast(op.constant(np.float32(0)), op.concat([batch, ints(1, half)], 0))

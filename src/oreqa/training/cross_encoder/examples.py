@@ -56,13 +56,13 @@ def plausible_candidates(paragraphs: Sequence[Paragraph]) -> list[tuple[str, Can
     """
     pairs = []
     for number, paragraph in enumerate(paragraphs):
-        asked = [question for question in paragraph.questions if question.plausible]
-        if not asked:
+        plausible = [question for question in paragraph.questions if question.plausible]
+        if not plausible:
             continue
         document = Document(str(number), readable_title(paragraph.title), paragraph.text)
         passage = paragraph_passage(document)
         candidates = passage_candidates(passage)
-        for question in asked:
+        for question in plausible:
             places = sorted({sentence_at(passage, gold.start) for gold in question.plausible})
             pairs += [(question.text, candidates[place]) for place in places if candidates]
     return pairs

@@ -57,17 +57,17 @@ def extractor_examples(
     """
     passages = load_asked_passages(parts)
     windows: dict[int, list[list[ExtractorExample]]] = {id(part): [] for part in parts}
-    for passage, of_passage in zip(passages, passage_windows(passages, inputs, answer_tokens, advance), strict=True):
-        if of_passage:
-            windows[id(passage.part)].append(of_passage)
+    for passage, passage_examples in zip(passages, passage_windows(passages, inputs, answer_tokens, advance), strict=True):
+        if passage_examples:
+            windows[id(passage.part)].append(passage_examples)
     epochs = []
     for epoch in range(max(part.epochs for part in parts)):
         rng = random.Random(f"{seed} {epoch}")
         drawn: list[ExtractorExample] = []
         for part in parts:
-            of_part = windows[id(part)] if epoch < part.epochs else []
-            sampled = rng.sample(of_part, min(part.passages or len(of_part), len(of_part)))
-            drawn += [rng.choice(of_passage) for of_passage in sampled]
+            part_examples = windows[id(part)] if epoch < part.epochs else []
+            sampled = rng.sample(part_examples, min(part.passages or len(part_examples), len(part_examples)))
+            drawn += [rng.choice(passage_examples) for passage_examples in sampled]
         rng.shuffle(drawn)
         epochs.append(similar_length_batches(drawn, lambda example: len(example.window.ids), batch, rng))
     return in_a_row(epochs, batch)
@@ -94,7 +94,7 @@ def dev_windows(file: Path, inputs: ExtractorInputs, answer_tokens: int) -> list
         AskedPassage(readable_title(paragraph.title), paragraph.text, part, _answers(paragraph))
         for paragraph in held_out_paragraphs(load_paragraphs(file), file)
     ]
-    return [example for of_passage in passage_windows(passages, inputs, answer_tokens) for example in of_passage]
+    return [example for passage_examples in passage_windows(passages, inputs, answer_tokens) for example in passage_examples]
 
 
 def passage_windows(
@@ -137,16 +137,16 @@ def example_windows(
 
 
 def collate_windows(examples: Sequence[ExtractorExample], answer_tokens: int) -> TensorBatch:
-    """Return a batch's padded tensors: inputs ``[N, T]``, and ``allowed`` and ``asked`` ``[N, T, W]`` for the losses."""
+    """Return a batch's padded tensors: inputs ``[N, T]``, and ``allowed`` and ``gold`` ``[N, T, W]`` for the losses."""
     ids, mask, types = map(torch.from_numpy, padded_windows([example.window for example in examples]))
     length = ids.shape[1]
     opens, closes = (torch.zeros((len(examples), length), dtype=torch.bool) for _ in range(2))
-    asked = torch.zeros((len(examples), length, answer_tokens), dtype=torch.bool)
+    gold = torch.zeros((len(examples), length, answer_tokens), dtype=torch.bool)
     for number, example in enumerate(examples):
         opens[number, : len(example.opens)] = torch.tensor(example.opens)
         closes[number, : len(example.closes)] = torch.tensor(example.closes)
         for first, last in example.spans:
-            asked[number, first, last - first] = True
+            gold[number, first, last - first] = True
     padded = torch.nn.functional.pad(closes, (0, answer_tokens - 1))
     allowed = opens[:, :, None] & padded.unfold(1, answer_tokens, 1)
-    return {"input_ids": ids, "attention_mask": mask, "token_type_ids": types, "allowed": allowed, "asked": asked}
+    return {"input_ids": ids, "attention_mask": mask, "token_type_ids": types, "allowed": allowed, "gold": gold}

@@ -79,8 +79,8 @@ def train_extractor(recipe: ExtractorRecipe, out: Path, progress: Progress = no_
 
 def _scored(model: ExtractorModel, batch: TensorBatch) -> tuple[Tensor, Tensor, Tensor]:
     """Return the scores of a batch's spans, which are allowed, and which were asked about."""
-    allowed, asked = batch.pop("allowed"), batch.pop("asked")
-    return banded(model(**batch), allowed.shape[-1]), allowed, asked
+    allowed, gold = batch.pop("allowed"), batch.pop("gold")
+    return banded(model(**batch), allowed.shape[-1]), allowed, gold
 
 
 def _early_stopping(recipe: ExtractorRecipe, model: ExtractorModel, inputs: ExtractorInputs) -> EarlyStopping | None:
@@ -95,16 +95,16 @@ def _early_stopping(recipe: ExtractorRecipe, model: ExtractorModel, inputs: Extr
     def measure() -> float:
         with evaluated(model, recipe.optimiser.precision) as device:
             batches = dev_batches(dev, collate, recipe.optimiser.batch, device)
-            return round(100 * sum(asked_among_best(*_scored(model, batch)) for batch in batches) / total, 2)
+            return round(100 * sum(gold_among_best(*_scored(model, batch)) for batch in batches) / total, 2)
 
     return EarlyStopping(recipe.dev_metric, measure, recipe.patience)
 
 
-def asked_among_best(scores: Tensor, allowed: Tensor, asked: Tensor) -> int:
+def gold_among_best(scores: Tensor, allowed: Tensor, gold: Tensor) -> int:
     """Return how many of the spans asked about are among equally many best ones of their window: precision equals recall."""
     scores = scores.float().masked_fill(~allowed, -torch.inf).flatten(1)
-    counts = asked.flatten(1).sum(1)
+    counts = gold.flatten(1).sum(1)
     hits = 0
-    for row, is_asked, count in zip(scores, asked.flatten(1), counts.tolist(), strict=True):
-        hits += int(is_asked[row.topk(count).indices].sum())
+    for row, is_gold, count in zip(scores, gold.flatten(1), counts.tolist(), strict=True):
+        hits += int(is_gold[row.topk(count).indices].sum())
     return hits

@@ -80,9 +80,9 @@ def _load(
         marked_answers = _pair_examples(part.file, part.titles, inputs, held_out)
     for question, marked in marked_answers:
         rows.setdefault((question, marked.text), marked)
-    asked, examples = list(rows.items()), []
-    for begin in range(0, len(asked), TOKENISED_TOGETHER):
-        block = [(text, marked) for (text, _), marked in asked[begin : begin + TOKENISED_TOGETHER]]
+    distinct, examples = list(rows.items()), []
+    for begin in range(0, len(distinct), TOKENISED_TOGETHER):
+        block = [(text, marked) for (text, _), marked in distinct[begin : begin + TOKENISED_TOGETHER]]
         prefixes = inputs.prefixes([marked for _, marked in block], [part.style] * len(block))
         questions = inputs.questions([text for text, _ in block])
         pairs = zip(prefixes, questions, strict=True)

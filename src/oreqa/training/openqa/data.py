@@ -120,10 +120,10 @@ def load_questions(files: Iterable[Path]) -> list[OpenQuestion]:
     """Return the training questions. Raises InputError for a file without an answered question."""
     questions: list[OpenQuestion] = []
     for file in files:
-        of_file = answered_questions(file)
-        if not of_file:
+        answered = answered_questions(file)
+        if not answered:
             raise InputError(f"{file}: it holds no question with an answer")
-        questions += of_file
+        questions += answered
     return questions
 
 

@@ -92,7 +92,7 @@ class OpenQALossOfBatch:
         if self.model.training:
             self.model.skipped += summed(torch.stack([unread.sum(), (~has_answer.any(-1)).sum()]))
         width = start.shape[1]
-        of_windows = torch.tensor([row + [0] * (width - len(row)) for row in ranks], device=vectors.device)
+        window_ranks = torch.tensor([row + [0] * (width - len(row)) for row in ranks], device=vectors.device)
         scored = OpenQAScores(
             retrieval=self.scale * retrieval,
             has_answer=has_answer,
@@ -102,7 +102,7 @@ class OpenQALossOfBatch:
             tokens=reading["tokens"],
             spans=reading["spans"],
             present=reading["attention_mask"].any(-1),
-            ranks=of_windows,
+            ranks=window_ranks,
         )
         return self.loss(scored)
 
@@ -117,7 +117,7 @@ class OpenQALossOfBatch:
         for row, row_places in zip(rows, places, strict=True):
             windows: list[Window] = []
             spans: list[list[tuple[int, int]]] = []
-            of_windows: list[int] = []
+            window_ranks: list[int] = []
             for rank, place in enumerate(row_places):
                 title, text = texts[place]
                 passage = tokens[text]
@@ -127,7 +127,7 @@ class OpenQALossOfBatch:
                     inside = [span for span in answers if span and span[0] >= window.begin and span[1] + shift < window.last]
                     windows.append(window)
                     spans.append(sorted({(first + shift, last + shift) for first, last in inside}))
-                    of_windows.append(rank)
+                    window_ranks.append(rank)
             groups.append(Group(windows, spans))
-            ranks.append(of_windows)
+            ranks.append(window_ranks)
         return groups, ranks

@@ -62,8 +62,8 @@ def train_openqa(recipe: OpenQARecipe, out: Path, progress: Progress = no_progre
     check_positions(reader_path, max_tokens=recipe.max_tokens)
     encoder = start_question_encoder(folder, recipe.dropout, freeze_embeddings=recipe.freeze_embeddings)
     model = OpenQAModel(encoder, start_reader(recipe, reader_path))
-    asked, dev = _questions([recipe.data_root / part for part in recipe.data], recipe.data_root / recipe.dev)
-    collection, matched = _match(recipe, folder, asked, recipe.work or out / "work", device, progress)
+    questions, dev = _questions([recipe.data_root / part for part in recipe.data], recipe.data_root / recipe.dev)
+    collection, matched = _match(recipe, folder, questions, recipe.work or out / "work", device, progress)
     rng = random.Random(recipe.seed)
     numbers = [number for _ in range(recipe.epochs) for number in rng.sample(range(len(matched)), len(matched))]
     settings, tokenizer = model.reader.config.oreqa, find_tokenizer(reader_path)
@@ -83,8 +83,8 @@ def train_openqa(recipe: OpenQARecipe, out: Path, progress: Progress = no_progre
 
     def measure() -> float:
         with evaluated(model, recipe.optimiser.precision) as where:
-            of_reader = read_reader_folder(dev_folder(model.reader, tokenizer, out))
-            return max(dev_set.em_by_lambda(model.encoder, Reader.of(of_reader, TorchSession(model.reader, str(where)))))
+            reader_folder = read_reader_folder(dev_folder(model.reader, tokenizer, out))
+            return max(dev_set.em_by_lambda(model.encoder, Reader.of(reader_folder, TorchSession(model.reader, str(where)))))
 
     record = fit(
         model,
@@ -109,24 +109,29 @@ def train_openqa(recipe: OpenQARecipe, out: Path, progress: Progress = no_progre
     )
     unread, unretrieved = model.skipped.tolist()
     counts = {
-        "questions": len(asked),
+        "questions": len(questions),
         "dev_questions": len(dev),
-        "unmatched": len(asked) - len(matched),
+        "unmatched": len(questions) - len(matched),
         "passages": len(collection.texts),
     }
     return {**counts, "skipped": {"unread": unread, "unretrieved": unretrieved}, **lambda_record, **record}
 
 
 def _match(
-    recipe: OpenQARecipe, folder: EncoderFolder, asked: Sequence[OpenQuestion], work: Path, device: str, progress: Progress
+    recipe: OpenQARecipe,
+    folder: EncoderFolder,
+    questions: Sequence[OpenQuestion],
+    work: Path,
+    device: str,
+    progress: Progress,
 ) -> tuple[Collection, list[MatchedQuestion]]:
     """Return the passages, and the questions that have an answer in those retrieved for them."""
     corpus = recipe.data_root / recipe.corpus if recipe.corpus else None
     with in_turn():
         collection = open_collection(recipe.index, corpus, folder, recipe.passages, work, device, progress)
-        with show(progress, "matching questions", len(asked)) as advance:
-            vectors = Encoder(folder.path, device=device).encode([question.text for question in asked])
-            rows = match_questions(collection, vectors, asked, recipe.match_depth, work / "matches.jsonl", advance)
+        with show(progress, "matching questions", len(questions)) as advance:
+            vectors = Encoder(folder.path, device=device).encode([question.text for question in questions])
+            rows = match_questions(collection, vectors, questions, recipe.match_depth, work / "matches.jsonl", advance)
     matched = [row for row in rows if len(row.matches)]
     if not matched:
         raise InputError("no question has an answer in a passage that is retrieved for it; set match_depth higher")
@@ -142,14 +147,14 @@ def _save_retriever(encoder: DualEncoder, folder: EncoderFolder, out: Path) -> N
 
 def _questions(data: Sequence[Path], dev_file: Path) -> tuple[list[OpenQuestion], list[OpenQuestion]]:
     """Return the training questions, and those of dev that are not among them."""
-    asked, dev = load_questions(data), answered_questions(dev_file, held_out=True)
+    questions, dev = load_questions(data), answered_questions(dev_file, held_out=True)
     if not dev:
         raise InputError(f"{dev_file}: it holds no question with an answer to choose lambda with")
-    texts = {question.text.casefold() for question in asked}
+    texts = {question.text.casefold() for question in questions}
     dev = [question for question in dev if question.text.casefold() not in texts]
     if not dev:
         raise InputError(f"{dev_file}: data holds all of its questions; name other ones as dev")
-    return asked, dev
+    return questions, dev
 
 
 def start_question_encoder(folder: EncoderFolder, dropout: float, *, freeze_embeddings: bool) -> DualEncoder:
@@ -229,12 +234,12 @@ class DevSet:
             nearest = best_sentences(scores, self.passages)
             places.append(nearest.tolist())
             retrieval.append(scores[nearest].tolist())
-        passages = [[self.collection.texts[place] for place in of_question] for of_question in places]
+        passages = [[self.collection.texts[place] for place in row] for row in places]
         spans = reader.read(texts, passages, k=SPANS_TOP_K)
         em = []
         for weight in LAMBDAS:
             combination = lambda_combination(weight, self.reranks)
-            ranked = [merge_equal_spans(*of_question, combination) for of_question in zip(spans, retrieval, strict=True)]
+            ranked = [merge_equal_spans(*pair, combination) for pair in zip(spans, retrieval, strict=True)]
             rows = zip(self.questions, ranked, strict=True)
             right = sum(is_exact(best[0].span.text, question) for question, best in rows if best)
             em.append(round(100 * right / len(texts), 2))

@@ -66,24 +66,25 @@ class DataFile:
         self._texts = tokens_of(inputs, [paragraph.text for paragraph in self._paragraphs])
         titles = tokens_of(inputs, [readable_title(paragraph.title) for paragraph in self._paragraphs])
         self._titles: Sequence[Tokens | None] = titles if part.titles else [None] * len(titles)
-        asked = [
+        placed = [
             (place, question)
             for place, paragraph in enumerate(self._paragraphs)
             for question in paragraph.questions
             if part.asked == "all" or bool(question.answers) == (part.asked == "answerable")
         ]
-        self._asked = [(p, q, t) for (p, q), t in zip(asked, tokens_of(inputs, [q.text for _, q in asked]), strict=True)]
+        tokens = tokens_of(inputs, [question.text for _, question in placed])
+        self._questions = [(place, question, t) for (place, question), t in zip(placed, tokens, strict=True)]
 
     def draw(self, questions: int | None, rng: random.Random, advance: Advance) -> list[Group]:
         """Return one epoch: a group for every question, or for the requested number, and the unanswerable ones."""
-        count = min(questions or len(self._asked), len(self._asked))
-        drawn = rng.sample(self._asked, count)
+        count = min(questions or len(self._questions), len(self._questions))
+        drawn = rng.sample(self._questions, count)
         drawing, negatives = self._drawing, self._drawing.negatives
-        asked_alone = [rng.random() < drawing.unanswerable for _ in drawn]
+        as_unanswerable = [rng.random() < drawing.unanswerable for _ in drawn]
         negative_counts = [
             int(negatives) + (rng.random() < negatives % 1) for _ in drawn
         ]  # wrong passages besides the right one
-        searched = [i for i in range(count) if asked_alone[i] or negative_counts[i] or drawing.distant]
+        searched = [i for i in range(count) if as_unanswerable[i] or negative_counts[i] or drawing.distant]
         texts = [paragraph.text for paragraph in self._paragraphs]
         lists = bm25_passages([drawn[i][1].text for i in searched], texts, drawing.depth) if searched else []
         retrieved = {i: list(map(int, best)) for i, best in zip(searched, lists, strict=True)}
@@ -91,13 +92,13 @@ class DataFile:
         for i, (place, question, tokens) in enumerate(drawn):
             positives, others = self._sort_out(place, question, retrieved.get(i, []))
             right = [(w, s) for p, spans in positives for w, s in self._windows(tokens, p, spans) if s]
-            negative_passages = rng.sample(others, min(len(others), negative_counts[i] + asked_alone[i]))
+            negative_passages = rng.sample(others, min(len(others), negative_counts[i] + as_unanswerable[i]))
             wrong = [rng.choice(self._windows(tokens, p, [])) for p in negative_passages]
             if not question.answers:
                 groups.append(Group.of([rng.choice(self._windows(tokens, place, []))]))
             elif right:
                 groups.append(Group.of([rng.choice(right), *wrong[: negative_counts[i]]]))
-            if asked_alone[i] and len(wrong) > negative_counts[i]:
+            if as_unanswerable[i] and len(wrong) > negative_counts[i]:
                 groups.append(Group.of(wrong[negative_counts[i] :]))
             advance(1)
         return groups

@@ -28,7 +28,7 @@ _SPECIAL_TOKENS = 6
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _RetrievedQuestion:
     """A question: its tokens, the passages with an answer, with its characters, and those without."""
 
     tokens: Tokens
@@ -83,13 +83,14 @@ class RetrievedPart:
         self._texts = tokens_of(inputs, [text for _, text in numbers])
         titles = tokens_of(inputs, [title for title, _ in numbers])
         self._titles: Sequence[Tokens | None] = titles if part.titles else [None] * len(titles)
-        self._asked = []
+        self._questions = []
         tokens = tokens_of(inputs, [question.text for question in questions])
         for question, question_tokens, texts in zip(questions, tokens, retrieved, strict=True):
             ranges = {numbers[text]: answer_ranges(text[1], question) for text in texts}
             positives = [(place, spans) for place, spans in ranges.items() if spans]
-            self._asked.append(_Asked(question_tokens, positives, [place for place, spans in ranges.items() if not spans]))
-        self.unanswered = sum(not asked.positives for asked in self._asked)
+            negatives = [place for place, spans in ranges.items() if not spans]
+            self._questions.append(_RetrievedQuestion(question_tokens, positives, negatives))
+        self.unanswered = sum(not row.positives for row in self._questions)
 
     def draw(self, questions: int | None, rng: random.Random, advance: Advance) -> list[RetrievedGroup]:
         """Return one epoch: for every question, or the requested number, one passage with an answer and others without.
@@ -97,17 +98,15 @@ class RetrievedPart:
         A share of ``unanswerable`` questions is also asked of the others only.
         """
         drawing, groups = self._drawing, []
-        for number in rng.sample(range(len(self._asked)), min(questions or len(self._asked), len(self._asked))):
-            asked = self._asked[number]
-            asked_alone = rng.random() < drawing.unanswerable
+        for number in rng.sample(range(len(self._questions)), min(questions or len(self._questions), len(self._questions))):
+            row = self._questions[number]
+            as_unanswerable = rng.random() < drawing.unanswerable
             negative_count = int(drawing.negatives) + (rng.random() < drawing.negatives % 1)
-            wrong = rng.sample(asked.others, min(len(asked.others), negative_count + asked_alone))
-            positive = next(
-                filter(lambda p: self._right(number, p), rng.sample(asked.positives, len(asked.positives))), None
-            )
+            wrong = rng.sample(row.others, min(len(row.others), negative_count + as_unanswerable))
+            positive = next(filter(lambda p: self._right(number, p), rng.sample(row.positives, len(row.positives))), None)
             if positive is not None:
                 groups.append(RetrievedGroup(self, number, positive, tuple(wrong[:negative_count]), rng.random()))
-            if asked_alone and len(wrong) > negative_count:
+            if as_unanswerable and len(wrong) > negative_count:
                 groups.append(RetrievedGroup(self, number, None, tuple(wrong[negative_count:]), rng.random()))
             advance(1)
         return groups
@@ -115,7 +114,7 @@ class RetrievedPart:
     def length(self, number: int, place: int) -> int:
         """Return the tokens of a question with a passage, at most those of a window."""
         title = self._titles[place]
-        texts = (self._asked[number].tokens, self._texts[place], *([title] if title else []))
+        texts = (self._questions[number].tokens, self._texts[place], *([title] if title else []))
         return min(self._inputs.max_tokens, sum(len(tokens.ids) for tokens in texts) + _SPECIAL_TOKENS)
 
     def group(self, drawn: RetrievedGroup) -> Group:
@@ -131,7 +130,8 @@ class RetrievedPart:
 
     def _windows(self, number: int, answer_spans: AnswerSpans) -> list[WindowSpans]:
         place, spans = answer_spans
-        return windows_with_answers(self._inputs, self._asked[number].tokens, self._titles[place], self._texts[place], spans)
+        tokens = self._questions[number].tokens
+        return windows_with_answers(self._inputs, tokens, self._titles[place], self._texts[place], spans)
 
 
 def answerable_of(file: Path, held_out: bool = False) -> list[OpenQuestion]:

@@ -62,7 +62,7 @@ def train_reader(recipe: ReaderRecipe, out: Path, progress: Progress = no_progre
         distant=recipe.supervision == "distant",
         depth=recipe.depth,
     )
-    asked, files = _read_data(recipe, inputs, drawing, progress)
+    dev_questions, files = _read_data(recipe, inputs, drawing, progress)
     with show(progress, "drawing passages") as advance:
         groups = reader_groups(recipe.parts, files, batch=recipe.optimiser.batch, seed=recipe.seed, advance=advance)
     if not groups:
@@ -94,7 +94,7 @@ def train_reader(recipe: ReaderRecipe, out: Path, progress: Progress = no_progre
         out=out,
         progress=progress,
         save=None if recipe.lora is None else partial(save_difference, model, recipe.backbone),
-        early_stopping=dev_reading(recipe, model, tokenizer, out, asked),
+        early_stopping=dev_reading(recipe, model, tokenizer, out, dev_questions),
     )
     if recipe.lora is None:  # a difference uses its base's
         copy_tokenizer(tokenizer.parent, out)
@@ -132,8 +132,8 @@ def _read_data(
 ) -> tuple[list[DevQuestion], list[DataFile | RetrievedPart]]:
     """Return the questions of dev, if any, and the training files, asked of the index if there is one."""
     if recipe.index is None:
-        asked = [] if recipe.dev_file is None else _own_paragraph_questions(recipe.dev_file)
-        return asked, data_files(recipe.parts, inputs, drawing)
+        dev_questions = [] if recipe.dev_file is None else _own_paragraph_questions(recipe.dev_file)
+        return dev_questions, data_files(recipe.parts, inputs, drawing)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     with Index.open(recipe.index, device) as index, show(progress, "searching") as advance:
         parts = retrieved_parts(recipe.parts, index, recipe.mode, inputs, drawing, advance)
@@ -145,16 +145,16 @@ def _read_data(
 
 
 def dev_reading(
-    recipe: ReaderRecipe, model: ReaderModel, tokenizer: Path, out: Path, asked: Sequence[DevQuestion]
+    recipe: ReaderRecipe, model: ReaderModel, tokenizer: Path, out: Path, dev_questions: Sequence[DevQuestion]
 ) -> EarlyStopping | None:
     """Return the early stopping on EM or F1 of the current reader on the questions of dev, if there are any."""
-    if not asked:
+    if not dev_questions:
         return None
 
     def measure() -> float:
         with evaluated(model, recipe.optimiser.precision) as device:
             folder = read_reader_folder(dev_folder(model, tokenizer, out))
-            return dev_accuracy(Reader.of(folder, TorchSession(model, str(device))), asked, recipe.dev_metric)
+            return dev_accuracy(Reader.of(folder, TorchSession(model, str(device))), dev_questions, recipe.dev_metric)
 
     return EarlyStopping(recipe.dev_metric, measure, recipe.patience)
 
@@ -169,7 +169,7 @@ class DevQuestion:
 
 def _own_paragraph_questions(file: Path) -> list[DevQuestion]:
     """Return the answered questions of a file's held-out articles, each with its paragraph."""
-    asked = [
+    dev_questions = [
         DevQuestion(
             OpenQuestion(question.id, question.text, tuple(gold.text for gold in question.answers)),
             [(readable_title(paragraph.title), paragraph.text)],
@@ -178,22 +178,22 @@ def _own_paragraph_questions(file: Path) -> list[DevQuestion]:
         for question in paragraph.questions
         if question.answers
     ]
-    if not asked:
+    if not dev_questions:
         raise InputError(f"{file}: its held-out articles, a tenth by title, answer no question; name another dev")
-    return asked
+    return dev_questions
 
 
-def dev_accuracy(reader: Reader, asked: Sequence[DevQuestion], metric: str) -> float:
+def dev_accuracy(reader: Reader, dev_questions: Sequence[DevQuestion], metric: str) -> float:
     """Return EM or F1, in percent, of the reader's best span for each question."""
-    total, several = 0.0, any(len(of_dev.passages) > 1 for of_dev in asked)
+    total, several = 0.0, any(len(row.passages) > 1 for row in dev_questions)
     spans_by_question = reader.read(
-        [of_dev.question.text for of_dev in asked], [of_dev.passages for of_dev in asked], k=_SPANS if several else 1
+        [row.question.text for row in dev_questions], [row.passages for row in dev_questions], k=_SPANS if several else 1
     )
-    for of_dev, spans in zip(asked, spans_by_question, strict=True):
+    for row, spans in zip(dev_questions, spans_by_question, strict=True):
         best = by_selection(spans) if several and not reader.folder.shared else spans
-        answer, question = best[0].text if best else "", of_dev.question
+        answer, question = best[0].text if best else "", row.question
         if metric == "f1" and question.pattern is None:
             total += max(f1_score(answer, gold) for gold in question.answers)
         else:
             total += is_exact(answer, question)
-    return round(100 * total / len(asked), 2)
+    return round(100 * total / len(dev_questions), 2)

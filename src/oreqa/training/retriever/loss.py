@@ -63,7 +63,7 @@ class RetrievalLoss:
         if size is None or max(len(inputs["input_ids"]) for inputs in sides) <= size or not model.training:
             calls = self.calls(batch)
             vectors = {side: torch.cat([model(**inputs) for inputs in calls[side]]) for side in calls}
-            loss = self.of_vectors(vectors, batch)
+            loss = self.from_vectors(vectors, batch)
         else:
             loss = self._cached(model, batch, self.calls(batch, size))
         if model.training:
@@ -99,12 +99,12 @@ class RetrievalLoss:
                     rows.append(model(**chunk))
                 vectors[side] = torch.cat(rows).requires_grad_()
         with torch.enable_grad():
-            loss = self.of_vectors(vectors, batch)
+            loss = self.from_vectors(vectors, batch)
         gradients = torch.autograd.grad(loss, list(vectors.values()))
         again, last = [], []
-        for inputs, of_side in zip(calls.values(), gradients, strict=True):
+        for inputs, side_gradient in zip(calls.values(), gradients, strict=True):
             ends = np.cumsum([_outputs(chunk) for chunk in inputs])[:-1].tolist()
-            chunks = list(zip(inputs, of_side.tensor_split(ends), strict=True))
+            chunks = list(zip(inputs, side_gradient.tensor_split(ends), strict=True))
             again += chunks
             last.append(len(again) - 1)
         # Processes exchange gradients in one backward pass, which must reach every weight: that of the last chunk of each
@@ -117,7 +117,7 @@ class RetrievalLoss:
         torch.autograd.backward(outputs, [again[number][1] for number in last])
         return loss.detach().requires_grad_()
 
-    def of_vectors(self, vectors: Mapping[str, Tensor], batch: TensorBatch) -> Tensor:
+    def from_vectors(self, vectors: Mapping[str, Tensor], batch: TensorBatch) -> Tensor:
         """Return the loss from the vectors of a batch.
 
         They are those of ``questions`` ``[Q, 1, D]``, of ``passages`` and their sentences ``[N, outputs, D]``, and, from a
@@ -151,16 +151,17 @@ class RetrievalLoss:
         """
         joined, texts, shift = gather_padded(joined, batch["candidate_texts"][batch["positives"]])
         parts = joined.unflatten(1, (4, -1)).unbind(1)
-        of_dual, of_cross = PairVectors(parts[0], parts[1]), PairVectors(parts[2], parts[3])
+        dual_pairs, cross_pairs = PairVectors(parts[0], parts[1]), PairVectors(parts[2], parts[3])
         anchors = torch.arange(len(batch["positives"]), device=joined.device) + shift
         weights, answering = batch["weights"], _answering(texts, batch)
-        cross = weighted_softmax(of_cross.questions[anchors], of_cross.answers, anchors, weights, answering, self._scale)
+        cross_questions = cross_pairs.questions[anchors]
+        cross = weighted_softmax(cross_questions, cross_pairs.answers, anchors, weights, answering, self._scale)
         terms = AlignmentWeights(
             alignment.answer_question, alignment.question_answer, alignment.question_question, alignment.answer_answer
         )
         geometry = alignment_loss(
-            of_dual,
-            of_cross.detached() if alignment.detach else of_cross,
+            dual_pairs,
+            cross_pairs.detached() if alignment.detach else cross_pairs,
             terms.times(self._ramp(alignment.ramp_epochs)),
             *_kernels(alignment, self._scale),
             anchors=anchors,
@@ -174,11 +175,11 @@ class RetrievalLoss:
         assert self._model.decoders is not None
         rows, outputs = (batch[name][batch["positives"]] for name in ("rows", "outputs"))
         texts = []
-        for side, places, of_place in (
+        for side, places, output_numbers in (
             ("question", torch.arange(len(rows), device=rows.device), torch.zeros_like(rows)),
             ("passage", rows, outputs),
         ):
-            ids, pool = batch[f"{side}_input_ids"][places], batch[f"{side}_pool"][places, of_place]
+            ids, pool = batch[f"{side}_input_ids"][places], batch[f"{side}_pool"][places, output_numbers]
             texts += [ids[:, 1:], pool[:, 1:] > 0]  # [CLS] is certain
         words = self._model.encoder.passages.backbone.get_input_embeddings().weight
         answers = vectors["passages"][rows, outputs]

@@ -149,8 +149,8 @@ def start_model(
     encoder: DualEncoder, *, with_cross: bool = False, decoders: Literal["dual", "cross"] | None = None
 ) -> RetrieverModel:
     """Return the encoder with new companions: a cross-encoder, or ``decoders`` of a kind of ``VariationalDecoders``."""
-    of_texts = None
+    text_decoders = None
     if decoders is not None:
         words = encoder.passages.backbone.get_input_embeddings()
-        of_texts = VariationalDecoders(encoder.width, words.embedding_dim, decoders, unit_length=encoder.normalise)
-    return RetrieverModel(encoder, start_cross(encoder) if with_cross else None, of_texts)
+        text_decoders = VariationalDecoders(encoder.width, words.embedding_dim, decoders, unit_length=encoder.normalise)
+    return RetrieverModel(encoder, start_cross(encoder) if with_cross else None, text_decoders)

@@ -265,8 +265,8 @@ class RetrieverRecipe(LoraRecipe):
 
     @property
     def _is_backbone_alone(self) -> bool:
-        of_its_shape = self.encoder == "backbone" and self.towers == "shared" and self.pooling != "attention"
-        return of_its_shape and not self.input_types and self.projection is None and self.alignment is None
+        same_shape = self.encoder == "backbone" and self.towers == "shared" and self.pooling != "attention"
+        return same_shape and not self.input_types and self.projection is None and self.alignment is None
 
     @property
     def _has_heads(self) -> bool:

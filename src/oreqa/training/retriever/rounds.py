@@ -211,7 +211,7 @@ class PassageClusters:
     seed: int
     folder: Path
 
-    def of_part(self, number: int) -> Mapping[PassageKey, int]:
+    def clusters_of_part(self, number: int) -> Mapping[PassageKey, int]:
         """Return the cluster of each passage in a part of a round."""
         return dict(zip(self.passages, self._assignments(number // self.interval).tolist(), strict=True))
 

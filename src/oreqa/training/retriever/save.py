@@ -39,8 +39,8 @@ def save_encoder(
     else:
         towers = {PASSAGE_ROUTE: (model.passages, origin), QUESTION_ROUTE: (model.questions, origin.questions or origin)}
         saved = {
-            route: _save_tower(out, f"{route}_", tower, model.config, of_tower, pooling, max_tokens)
-            for route, (tower, of_tower) in towers.items()
+            route: _save_tower(out, f"{route}_", tower, model.config, tower_origin, pooling, max_tokens)
+            for route, (tower, tower_origin) in towers.items()
         }
         router = {
             "types": {name: kind for modules in saved.values() for name, kind in modules.items()},

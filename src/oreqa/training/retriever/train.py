@@ -196,7 +196,8 @@ def _examples(
         folder=checkpoints_of(out),
     )
     parts = max(1, round(1 / recipe.cluster_epochs))
-    return RetrieverRounds(recipe.batches, recipe.epochs, batch, recipe.seed, pool.draw, clusters.of_part, parts), number
+    draw, cluster = pool.draw, clusters.clusters_of_part
+    return RetrieverRounds(recipe.batches, recipe.epochs, batch, recipe.seed, draw, cluster, parts), number
 
 
 def _cluster_count(recipe: RetrieverRecipe, pairs: int, passages: int) -> int:
