@@ -21,11 +21,11 @@ class Model:
 
     def __init__(self) -> None:
         self.batches: list[list[str]] = []
-        self.gate, self.begun = threading.Event(), threading.Event()
+        self.gate, self.started = threading.Event(), threading.Event()
 
     def __call__(self, questions: Sequence[str]) -> list[str]:
         self.batches.append(list(questions))
-        self.begun.set()
+        self.started.set()
         assert self.gate.wait(30)
         if "bad" in questions:
             raise InputError("a bad question")
@@ -51,15 +51,15 @@ def run(work: Callable[[ModelThread, Model], Coroutine[Any, Any, None]]) -> None
             model.gate.set()
 
 
-async def begun(model: Model) -> None:
-    assert await asyncio.to_thread(model.begun.wait, 30)
+async def started(model: Model) -> None:
+    assert await asyncio.to_thread(model.started.wait, 30)
     await asyncio.sleep(0)
 
 
 def test_what_waits_is_answered_together_and_each_gets_its_answer() -> None:
     async def work(thread: ModelThread, model: Model) -> None:
         first = asyncio.create_task(thread.ask("k", model, ["first"]))
-        await begun(model)
+        await started(model)
         rest = [asyncio.create_task(thread.ask("k", model, [f"q{n}"])) for n in range(MOST_TOGETHER + 3)]
         await asyncio.sleep(0.05)
         assert thread.waiting == MOST_TOGETHER + 3
@@ -74,7 +74,7 @@ def test_what_waits_is_answered_together_and_each_gets_its_answer() -> None:
 def test_questions_that_are_asked_otherwise_are_not_answered_together() -> None:
     async def work(thread: ModelThread, model: Model) -> None:
         first = asyncio.create_task(thread.ask("k", model, ["first"]))
-        await begun(model)
+        await started(model)
         rest = [asyncio.create_task(thread.ask(n % 2, model, [f"q{n}"])) for n in range(4)]
         await asyncio.sleep(0.05)
         model.gate.set()
@@ -87,7 +87,7 @@ def test_questions_that_are_asked_otherwise_are_not_answered_together() -> None:
 def test_a_question_that_fails_does_not_spoil_the_others() -> None:
     async def work(thread: ModelThread, model: Model) -> None:
         first = asyncio.create_task(thread.ask("k", model, ["first"]))
-        await begun(model)
+        await started(model)
         rest = [asyncio.create_task(thread.ask("k", model, [text])) for text in ("a", "bad", "b")]
         await asyncio.sleep(0.05)
         model.gate.set()
@@ -103,14 +103,14 @@ def test_a_question_that_fails_does_not_spoil_the_others() -> None:
 def test_the_question_of_a_client_that_left_is_dropped() -> None:
     async def work(thread: ModelThread, model: Model) -> None:
         first = asyncio.create_task(thread.ask("k", model, ["first"]))
-        await begun(model)
+        await started(model)
         left: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        gone = asyncio.create_task(thread.ask("k", model, ["gone"], lambda: left))
+        leaves = asyncio.create_task(thread.ask("k", model, ["gone"], lambda: left))
         stays = asyncio.create_task(thread.ask("k", model, ["stays"]))
         await asyncio.sleep(0.05)
         left.set_result(None)
         with pytest.raises(LeftError):
-            await gone
+            await leaves
         model.gate.set()
         assert await stays == ["STAYS"]
         await first
@@ -122,7 +122,7 @@ def test_the_question_of_a_client_that_left_is_dropped() -> None:
 def test_a_full_queue_and_a_long_wait_are_refused_with_when_to_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work(thread: ModelThread, model: Model) -> None:
         first = asyncio.create_task(thread.ask("k", model, ["first"]))
-        await begun(model)
+        await started(model)
         rest = [asyncio.create_task(thread.ask("k", model, [f"q{n}"])) for n in range(MOST_WAITING)]
         await asyncio.sleep(0.05)
         with pytest.raises(RefusedError, match="64 questions wait already") as refusal:
@@ -144,7 +144,7 @@ def test_a_full_queue_and_a_long_wait_are_refused_with_when_to_come_back(monkeyp
 def test_a_question_to_many_collections_is_one_question() -> None:
     async def work(thread: ModelThread, model: Model) -> None:
         first = asyncio.create_task(thread.ask("k", model, ["first"]))
-        await begun(model)
+        await started(model)
         names, questions = range(MOST_WAITING + 2), ["a", "b"]
         results = asyncio.create_task(thread.ask_all(dict.fromkeys(names, model), questions))
         await asyncio.sleep(0.05)
@@ -159,7 +159,7 @@ def test_a_question_to_many_collections_is_one_question() -> None:
 def test_a_question_that_one_collection_cannot_answer_waits_for_no_other() -> None:
     async def work(thread: ModelThread, model: Model) -> None:
         first = asyncio.create_task(thread.ask("k", model, ["first"]))
-        await begun(model)
+        await started(model)
 
         def fail(_: Sequence[str]) -> list[str]:
             model.gate.clear()
@@ -184,7 +184,7 @@ def test_what_waits_when_the_thread_is_stopped_is_answered_and_nothing_after_it(
 
     async def work() -> None:
         tasks = [asyncio.create_task(thread.ask(n, model, [f"q{n}"])) for n in range(3)]
-        await begun(model)
+        await started(model)
         await asyncio.sleep(0.05)
         stopping = asyncio.create_task(asyncio.to_thread(thread.stop))
         while thread.is_alive:

@@ -47,10 +47,10 @@ def test_an_update_tells_when_it_began() -> None:
         return []
 
     assert _updating(update, told.update)()
-    begun, updated = told["begun"], told["updated"]
-    assert isinstance(begun, float)
+    started, updated = told["begun"], told["updated"]
+    assert isinstance(started, float)
     assert isinstance(updated, float)
-    assert begun <= kept[0] <= updated
+    assert started <= kept[0] <= updated
 
 
 @pytest.mark.slow

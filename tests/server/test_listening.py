@@ -19,7 +19,7 @@ from oreqa.errors import InputError
 from oreqa.server import listening
 from oreqa.server.collections import ServedCollection
 from oreqa.server.guard import Receive, Send, client_of
-from oreqa.server.listening import behind_socket, listen, listen_on_file
+from oreqa.server.listening import listen, listen_on_file, with_forwarded_client
 
 
 def test_a_port_in_use_is_named_with_another() -> None:
@@ -100,23 +100,23 @@ def test_behind_a_socket_the_client_is_the_last_that_is_named(named: list[str], 
 
     headers = [(b"x-forwarded-for", each.encode()) for each in named]
     scope = {"type": "http", "client": None, "headers": headers}
-    asyncio.run(behind_socket(application)(scope, nothing, nothing))
+    asyncio.run(with_forwarded_client(application)(scope, nothing, nothing))
     assert clients == [client]
 
 
 def seconds_until_cut_off(connection: socket.socket, data: bytes) -> float:
     """Send data byte by byte, ten a second, until the server closes the connection."""
-    begun = time.monotonic()
+    started = time.monotonic()
     connection.settimeout(0.1)
     for place in range(len(data)):
         try:
             connection.sendall(data[place : place + 1])
             if connection.recv(1) == b"":
-                return time.monotonic() - begun
+                return time.monotonic() - started
         except TimeoutError:
             continue
         except OSError:
-            return time.monotonic() - begun
+            return time.monotonic() - started
     raise AssertionError("it takes all of them")
 
 

@@ -262,10 +262,10 @@ def _elsewhere(error: Exception, context: Any) -> str:
         return ""
     commands = context.parent.command.commands.items()
     names = [f"oreqa {name}" for name, command in commands if any(option in each.opts for each in command.params)]
-    asked = any(each.name == "question" for each in context.command.params)
-    if asked and " " in option:
+    takes_question = any(each.name == "question" for each in context.command.params)
+    if takes_question and " " in option:
         return f"; write -- before a question that begins with -: {context.command_path} [OPTIONS] -- {shlex.quote(option)}"
-    question = f"; to ask about it: {context.command_path} 'What does {option} do?'" if asked else ""
+    question = f"; to ask about it: {context.command_path} 'What does {option} do?'" if takes_question else ""
     has = "has it" if len(names) == 1 else "have it"
     return (f"; {' and '.join(names)} {has}" if names else "") + question
 

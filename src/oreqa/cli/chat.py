@@ -161,18 +161,18 @@ class _Conversation:
         if self.before is not None and not line.startswith("!"):
             answer = one_line(self.answers[0].text, MOST_OF_ANSWER) if self.answers else ""
             completed = completed_question(question, self.before, answer)
-        asked = completed or question
-        reply = self.answerer.reply(asked, self.k, where=self.conditions, threshold=self.threshold)
-        self.before, self.answers = asked, shown_answers(reply)
+        full_question = completed or question
+        reply = self.answerer.reply(full_question, self.k, where=self.conditions, threshold=self.threshold)
+        self.before, self.answers = full_question, shown_answers(reply)
         if self.conditions and not (reply.answers or reply.hits):
             say(no_match([*map("=".join, self.conditions)], self.answerer.index), err=True)
         states = document_states([reply], self.answerer.index)
         if self.as_json:
-            print_json({**with_states(reply_json(question, reply), states), "asked_as": asked}, indent=None)
+            print_json({**with_states(reply_json(question, reply), states), "asked_as": full_question}, indent=None)
             return
         remember_sources([source_at(answer.passage, answer.start) for answer in self.answers])
         if not sys.stdin.isatty():
             print_question(question)
         if completed is not None:
-            say(f"asked as: {asked}", colour="cyan")
+            say(f"asked as: {full_question}", colour="cyan")
         print_reply(reply, {key: state_note(*state, self.index) for key, state in states.items()})

@@ -61,9 +61,9 @@ def compare(
     first = loaded[0]
     a, *others = _short_names(runs)
     for b, other, c in zip(others, loaded[1:], comparisons, strict=True):
-        asked = max(len(run.questions) for run in (first, other))
-        of_all = "" if asked == c.questions else f" that both asked, of {asked:,}"
-        table = Table(title=f"{b} against {a}: {counted(c.questions, 'question')}{of_all}", title_justify="left")
+        most_questions = max(len(run.questions) for run in (first, other))
+        shared_note = "" if most_questions == c.questions else f" that both asked, of {most_questions:,}"
+        table = Table(title=f"{b} against {a}: {counted(c.questions, 'question')}{shared_note}", title_justify="left")
         for name in ("metric", a, b, "difference", "95% interval", "p"):
             # The names of runs often differ only at their ends: they are folded, never cut off.
             table.add_column(

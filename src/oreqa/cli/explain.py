@@ -97,8 +97,8 @@ def _print(explanation: Explanation, expected: str | None, index: Path, where: I
         for line in _expected_lines(explanation, expected, index, options):
             console.print(visible(line), markup=False)
     if explanation.stage == "reader" and not reads_best and (expected is None or explanation.expected_place):
-        asked = f"oreqa ask {shlex.quote(explanation.question)} --quality best{options}"
-        console.print(visible(f"To read with the larger model: {asked}"), markup=False)
+        command = f"oreqa ask {shlex.quote(explanation.question)} --quality best{options}"
+        console.print(visible(f"To read with the larger model: {command}"), markup=False)
     if explanation.hits:
         console.print("\nSearch: ranks of sentence / passage by cosine and by BM25", style="bold cyan")
         hits = _shown_hits(explanation.hits)

@@ -15,7 +15,7 @@ from oreqa.cli.hits import shown_path
 from oreqa.cli.options import Option, data_option, number_option
 from oreqa.cli.output import counted, need_text, print_json, say
 from oreqa.cli.progress import progress_bar
-from oreqa.cli.update_report import gone_line, update_summary
+from oreqa.cli.update_report import missing_line, update_summary
 from oreqa.defaults import LANGUAGE, PASSAGE_TOKENS, Quality
 from oreqa.errors import InputError, OreqaError
 from oreqa.paths import index_option
@@ -188,27 +188,27 @@ def _say_mode(reason: str) -> None:
     say(f"{how}; Ctrl-C ends it", err=True)
 
 
-def _go_on(index: Path, watch: Watch, update: Callable[[], Report], as_json: bool, gone: int) -> None:
+def _go_on(index: Path, watch: Watch, update: Callable[[], Report], as_json: bool, reported: int) -> None:
     """Update an index whenever files change, until Ctrl-C; failures are reported and retried.
 
-    The ``gone`` documents have been reported before.
+    ``reported`` is the number of missing documents that have been reported before.
     """
 
     def say_update() -> bool:
-        nonlocal gone
+        nonlocal reported
         try:
             result = update()
         except OreqaError as error:
             say(f"error: {error}", err=True, colour="red")
             return False
-        if result.added or result.changed or result.removed or result.problems or result.gone > gone:
+        if result.added or result.changed or result.removed or result.problems or result.gone > reported:
             if as_json:
                 print_json({"index": str(index), **asdict(result)}, indent=None)
             else:
                 say(update_summary(index, result, "")[0])
-                if result.gone > gone:
-                    say(gone_line(result.gone))
-        gone = result.gone
+                if result.gone > reported:
+                    say(missing_line(result.gone))
+        reported = result.gone
         return True
 
     with suppress(KeyboardInterrupt):

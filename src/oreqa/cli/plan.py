@@ -90,10 +90,10 @@ def _lines(result: Plan) -> list[str]:
 
     costs, count = result.costs, result.passages
     parts = {"texts": costs.documents, "vectors": costs.vectors, "words": costs.words}
-    of_disk = ", ".join(f"{name} {_size(count * each)}" for name, each in parts.items())
+    disk_parts = ", ".join(f"{name} {_size(count * each)}" for name, each in parts.items())
     enough = "it fits" if result.machines == 1 else "it does not fit, and searches wait for the disk"
     rows = (
-        ("disk", f"{_size(result.disk)}: {of_disk}"),
+        ("disk", f"{_size(result.disk)}: {disk_parts}"),
         ("", f"{_size(result.room)} where an update writes the texts anew, beside the state before"),
         ("memory", f"{_size(result.memory)}, and {_size(result.warm)} for what each search reads of the disk; {enough}"),
         ("encoding", f"{result.encode / 3600:,.1f} core hours, {_time(result.build)} here with reading and writing"),

@@ -37,9 +37,9 @@ class ProgressBar:
         self._share: float | None = None
         self._expected_end: float | None = None
         self._file = ""
-        self._begun = time.monotonic()
-        self._last_step, self._kept_seconds = self._begun, 0.0
-        self._next_line = self._begun + FIRST_LINE_AFTER
+        self._started = time.monotonic()
+        self._last_step, self._kept_seconds = self._started, 0.0
+        self._next_line = self._started + FIRST_LINE_AFTER
         console = Console(err=True)
         self._terminal = console.is_terminal
         self._bar: Bar = Bar(
@@ -100,14 +100,14 @@ class ProgressBar:
 
     def _spent(self) -> float:
         """Return the seconds spent on steps of this run."""
-        return time.monotonic() - self._begun - self._kept_seconds
+        return time.monotonic() - self._started - self._kept_seconds
 
     def _show(self) -> None:
         now = time.monotonic()
         if self._terminal:
             share = self._share if self.total is None else self.done / max(1, self.total)
             self._bar.update(self._task, total=None if share is None else 1.0, completed=share or 0, figures=self.figures())
-            if now - self._begun > SHOWN_AFTER:
+            if now - self._started > SHOWN_AFTER:
                 self._bar.start()
         elif now > self._next_line:
             self._next_line = now + LINE_EVERY

@@ -144,8 +144,8 @@ def _print_totals(questions: Path, report: RegressionReport, changed: dict[str, 
     else:
         words = {"worse": "no longer right", "better": "now right", "new": "new and not right"}
         differences = ", ".join(f"{changed[name]:,} {text}" for name, text in words.items() if changed[name])
-        gone = f", {report.dropped:,} no longer asked" if report.dropped else ""
-        say(f"against {report.baseline}: {differences or 'nothing changed for better or worse'}{gone}")
+        dropped = f", {report.dropped:,} no longer asked" if report.dropped else ""
+        say(f"against {report.baseline}: {differences or 'nothing changed for better or worse'}{dropped}")
         if report.is_saved:
             say("this run is the baseline now")
         elif changed["worse"] + changed["better"] + changed["new"] + report.dropped:

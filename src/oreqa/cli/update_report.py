@@ -42,7 +42,7 @@ def update_summary(index: Path, report: Report, model: str, included: bool = Fal
         lines.append(f"{counted(len(report.rebuilt), 'damaged file')} rebuilt: {', '.join(report.rebuilt)}")
     # --include selects some files, and patterns that leave nothing are a mistake: what they exclude is not gone.
     if report.gone and not included and (counts or not excluded):
-        lines.append(gone_line(report.gone))
+        lines.append(missing_line(report.gone))
     if report.unknown:
         kinds = [
             f"{count} {kind or 'without a suffix'}"
@@ -56,7 +56,7 @@ def update_summary(index: Path, report: Report, model: str, included: bool = Fal
     return lines
 
 
-def gone_line(count: int) -> str:
+def missing_line(count: int) -> str:
     return (
         f"{counted(count, 'document')} gone from these paths, or left out: --prune removes {'it' if count == 1 else 'them'}"
     )

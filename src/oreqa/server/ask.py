@@ -101,30 +101,30 @@ async def replies_to(
     left: Left | None = None,
 ) -> list[Merged]:
     """Return the replies to questions, in order. Invalid requests are refused before they queue."""
-    asked, where = chosen(collections, body.collection), conditions(body.where)
-    k = body.k or (1 if any(each.promise for each in asked) else USUAL_ANSWERS)
-    for each in asked:
+    selected, where = chosen(collections, body.collection), conditions(body.where)
+    k = body.k or (1 if any(each.promise for each in selected) else USUAL_ANSWERS)
+    for each in selected:
         each.check(k, body.threshold)
-    works = {each.name: partial(each.ask, k=k, where=where, threshold=body.threshold) for each in asked}
+    works = {each.name: partial(each.ask, k=k, where=where, threshold=body.threshold) for each in selected}
     replies = await _ask_collections(works, (k, where, body.threshold), questions, models, left)
     together = []
     for place, question in enumerate(questions):
-        question_replies = {name: of_collection[place] for name, of_collection in replies.items()}
+        question_replies = {name: collection_replies[place] for name, collection_replies in replies.items()}
         for reply in question_replies.values():
             on_reply(question, reply)
         together.append(merged(question_replies, k))
     if not any(reply.hits for each in together for reply in each.replies.values()):
-        note = await run_in_threadpool(folders_note, asked, where)
+        note = await run_in_threadpool(folders_note, selected, where)
         together = [replace(each, note=note) for each in together]
     return together
 
 
-def folders_note(asked: Sequence[ServedCollection], where: Conditions) -> str:
+def folders_note(selected: Sequence[ServedCollection], where: Conditions) -> str:
     """Return the folders of collections that have no document in the paths of the conditions; empty without a path."""
     if not any(field == "path" for field, _ in where):
         return ""
     folders = set[str]()
-    for each in asked:
+    for each in selected:
         snapshot = each.index.snapshot()
         with snapshot.reading():
             folders.update(indexed_folders(snapshot.select))
@@ -139,8 +139,8 @@ async def hits_for(
     left: Left | None = None,
 ) -> tuple[list[tuple[Hit, str, int]], dict[str, int]]:
     """Return the hits of a search with their collections and states, ordered by score, and the state of each collection."""
-    asked, where = chosen(collections, body.collection), conditions(body.where)
-    works = {each.name: partial(each.search, k=body.k, where=where, mode=body.mode, unit=body.unit) for each in asked}
+    selected, where = chosen(collections, body.collection), conditions(body.where)
+    works = {each.name: partial(each.search, k=body.k, where=where, mode=body.mode, unit=body.unit) for each in selected}
     rankings = await _ask_collections(works, (body.k, where, body.mode, body.unit), [body.question], models, left)
     hits = [(hit, name, state) for name, [(state, ranking)] in rankings.items() for hit in ranking]
     if len(rankings) > 1:

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from oreqa.server.problems import LeftError, busy
@@ -25,17 +25,16 @@ MOST_WAITING, MOST_TOGETHER, MOST_SECONDS = 64, 16, 30.0
 class _Job:
     """A waiting question; ``key`` says which others it can be batched with, ``left`` that its client has left.
 
-    The jobs of one question, one for each collection, share their ``asked``.
+    The jobs of one question, one for each collection, share their ``question_key``.
     """
 
-    asked: object
+    question_key: object
     key: Hashable
     work: BatchWork[Any]
     question: str
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[Any]
     left: bool = False
-    begun: float = field(default_factory=time.monotonic)
 
 
 class ModelThread:
@@ -70,7 +69,7 @@ class ModelThread:
     @property
     def waiting(self) -> int:
         """Return the number of waiting questions, each counted once even if several collections answer it."""
-        return len({job.asked for job in self._jobs})
+        return len({job.question_key for job in self._jobs})
 
     async def ask(
         self,
@@ -95,25 +94,25 @@ class ModelThread:
         raises for a single question; the rest are then dropped.
         """
         loop = asyncio.get_running_loop()
-        each_asked = [(object(), question) for question in questions]
+        keyed_questions = [(object(), question) for question in questions]
         jobs = [
-            _Job(asked, key, work, question, loop, loop.create_future())
+            _Job(question_key, key, work, question, loop, loop.create_future())
             for key, work in works.items()
-            for asked, question in each_asked
+            for question_key, question in keyed_questions
         ]
         self._add(jobs, len(questions))
-        gone = left() if left else loop.create_future()
+        client_left = left() if left else loop.create_future()
         together = asyncio.gather(*(job.future for job in jobs))
         try:
-            await asyncio.wait({together, gone}, timeout=MOST_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({together, client_left}, timeout=MOST_SECONDS, return_when=asyncio.FIRST_COMPLETED)
             if together.done():
                 results = iter(together.result())
                 return {key: [next(results) for _ in questions] for key in works}
-            if gone.done():
+            if client_left.done():
                 raise LeftError
             raise busy(f"the question waited {MOST_SECONDS:g} s for its turn; ask again later")
         finally:
-            gone.cancel()
+            client_left.cancel()
             together.cancel()
             for job in jobs:
                 job.left = True
@@ -137,9 +136,9 @@ class ModelThread:
                     return
                 batch = self._take()
             if batch:
-                begun = time.monotonic()
+                started = time.monotonic()
                 _answer(batch)
-                self._on_batch(len(batch), time.monotonic() - begun)
+                self._on_batch(len(batch), time.monotonic() - started)
 
     def _take(self) -> list[_Job]:
         """Return the question that has waited longest and those that can be batched with it."""

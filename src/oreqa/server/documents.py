@@ -161,14 +161,14 @@ def _row(document: CatalogDocument) -> dict[str, Any]:
     }
 
 
-def _text_row(document: CatalogDocument, passages: Sequence[Passage], is_begun: bool, goes_on: bool) -> dict[str, Any]:
+def _text_row(document: CatalogDocument, passages: Sequence[Passage], has_before: bool, has_after: bool) -> dict[str, Any]:
     return {
         "id": document.id,
         "collection": document.collection,
         "generation": document.generation,
         "passages": [_passage_row(passage) for passage in passages],
-        "before": passages[0].start if is_begun else None,
-        "after": passages[-1].end if goes_on else None,
+        "before": passages[0].start if has_before else None,
+        "after": passages[-1].end if has_after else None,
     }
 
 

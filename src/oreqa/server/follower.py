@@ -46,14 +46,14 @@ def _updating(update: Callable[[], list[str]], tell: Callable[..., None]) -> Cal
     """Return an update that reports its progress and returns whether it succeeded."""
 
     def run() -> bool:
-        begun = time.time()
+        started = time.time()
         tell(updating=True)
         try:
             failed = update()
         except OreqaError as error:
             tell(updating=False, error=str(error))
             return False
-        tell(updating=False, error="", failed=failed, begun=begun, updated=time.time())
+        tell(updating=False, error="", failed=failed, begun=started, updated=time.time())
         return True
 
     return run

@@ -98,17 +98,17 @@ class Follower:
         with suppress(OSError):  # a broken pipe: the child is gone
             send(child.stdin, json.dumps(self._request).encode())
             while (message := receive(child.stdout)) is not None:
-                told = json.loads(message)
-                polling, is_updating = told.get("polling", polling), told.get("updating", is_updating)
-                self._state = _after(self._state, told, polling, is_updating)
+                update = json.loads(message)
+                polling, is_updating = update.get("polling", polling), update.get("updating", is_updating)
+                self._state = _after(self._state, update, polling, is_updating)
         code = stop_child(child, patience=5)
         return f"was ended by signal {-code}" if code < 0 else f"ended with status {code}"
 
 
-def _after(state: FollowerState, told: Mapping[str, Any], polling: str, is_updating: bool) -> FollowerState:
+def _after(state: FollowerState, update: Mapping[str, Any], polling: str, is_updating: bool) -> FollowerState:
     kind = "updating" if is_updating else "polling" if polling else "watching"
-    failed = told.get("failed")
-    changes = {name: told[name] for name in ("error", "begun", "updated") if name in told}
+    failed = update.get("failed")
+    changes = {name: update[name] for name in ("error", "begun", "updated") if name in update}
     if failed is not None:
         changes |= {"failed": failed[:_MOST_FAILED], "failed_count": len(failed)}
     return replace(state, state=kind, reason=polling, **changes)

@@ -124,11 +124,11 @@ class Guard:
         except ConnectionError:  # the client has left
             return
         # HEAD is a GET whose body the protocol drops (RFC 9110, 9.3.2).
-        asked = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
+        request_scope = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
         try:
-            await self._application(asked, receive, send_with_headers)
+            await self._application(request_scope, receive, send_with_headers)
         finally:
-            scope["route"] = asked.get("route")  # for request metrics
+            scope["route"] = request_scope.get("route")  # for request metrics
 
     def check(self, scope: MutableMapping[str, Any]) -> None:
         """Raise RefusedError for a request that is refused by its headers alone."""

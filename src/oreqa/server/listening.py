@@ -166,7 +166,7 @@ class PromptProtocol(H11Protocol):
             self.transport.close()
 
 
-def behind_socket(application: Application) -> Application:
+def with_forwarded_client(application: Application) -> Application:
     """Wrap an application so that its client is the last one in X-Forwarded-For.
 
     The proxy before the Unix socket wrote that one; clients may have sent those before it.
@@ -185,7 +185,7 @@ def uvicorn_server(application: Application, is_file: bool = False) -> uvicorn.S
     For requests through a Unix socket (``is_file``) or from this machine, the client is the last one in X-Forwarded-For.
     """
     config = uvicorn.Config(
-        behind_socket(application) if is_file else application,
+        with_forwarded_client(application) if is_file else application,
         http=PromptProtocol,
         ws="none",
         lifespan="on",

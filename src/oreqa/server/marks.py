@@ -83,9 +83,9 @@ def mark_router(collections: Mapping[str, ServedCollection], catalog: Catalog, r
     @router.get("", response_model=MarksRow, responses=problems_of(400, 401, 403, 404, 421, 422, 503))
     def marks(collection: Annotated[str | None, Query(max_length=64)] = None) -> Response:
         """Return all marks, of one collection or of all."""
-        asked = chosen(collections, collection)
+        selected = chosen(collections, collection)
         rows = []
-        for each in asked:
+        for each in selected:
             with _marks_of(each, "read"):
                 rows += [_row(each, mark) for mark in read_marks(each.index.folder)]
         return json_response({"marks": rows})
@@ -98,14 +98,14 @@ def mark_router(collections: Mapping[str, ServedCollection], catalog: Catalog, r
         if [each is not None for each in place] != [body.verdict in ("right", "corrected")] * 3:
             raise RefusedError(400, "right and corrected name document_id, start and end; none and wrong leave them out")
         names = [body.collection] if body.asked is None else body.asked
-        asked = [each for name in names for each in chosen(collections, name)]
-        home = chosen(collections, body.collection)[0] if body.collection else asked[0]
+        selected = [each for name in names for each in chosen(collections, name)]
+        home = chosen(collections, body.collection)[0] if body.collection else selected[0]
         time = datetime.now(UTC).isoformat(timespec="seconds")
         mark = Mark(question_id(body.question), body.question, (), body.verdict, time, given_answer=body.given_answer)
         if body.document_id is not None and body.start is not None and body.end is not None:
             document = catalog.find(body.document_id, body.collection)
             home, mark = collections[document.collection], _placed(mark, document, body.start, body.end)
-        _keep(mark, home, asked)
+        _keep(mark, home, selected)
         return json_response(_row(home, mark))
 
     @router.delete("/{id}", status_code=204, responses=problems_of(400, 401, 403, 404, 421, 422, 429, 503))
@@ -136,11 +136,11 @@ def _marks_of(collection: ServedCollection, done: str) -> Iterator[None]:
         raise busy(f"the marks of {collection.name} cannot be {done}; the server's log says where") from None
 
 
-def _keep(mark: Mark, home: ServedCollection, asked: Sequence[ServedCollection]) -> None:
-    """Set a mark in its collection, and remove those of its question from the other collections asked."""
+def _keep(mark: Mark, home: ServedCollection, selected: Sequence[ServedCollection]) -> None:
+    """Set a mark in its collection, and remove those of its question from the other selected collections."""
     with _marks_of(home, "changed"):
         set_mark(home.index.folder, mark)
-    for each in asked:
+    for each in selected:
         if each.index.folder.resolve() != home.index.folder.resolve():
             with _marks_of(each, "changed"):
                 remove_mark(each.index.folder, mark.id)

@@ -72,7 +72,7 @@ class Observer:
         if scope["type"] != "http":
             await self._application(scope, receive, send)
             return
-        begun, status = time.monotonic(), 500
+        started, status = time.monotonic(), 500
 
         async def send_and_note(message: Message) -> None:
             nonlocal status
@@ -83,7 +83,7 @@ class Observer:
         try:
             await self._application(scope, receive, send_and_note)
         finally:
-            seconds = time.monotonic() - begun
+            seconds = time.monotonic() - started
             route = scope.get("route")
             address = str(getattr(route, "path", "other"))
             self._metrics.request(address, status, seconds)
