@@ -44,10 +44,10 @@ def write_paragraph_files(paragraphs: Sequence[Paragraph], folder: Path) -> None
 # A child's peak memory includes what its parent had when starting it, so a small process starts the command.
 _LAUNCH = """
 import json, os, sys, time
-begun = time.perf_counter()
+started = time.perf_counter()
 child = os.posix_spawnp(sys.argv[1], sys.argv[1:], os.environ)
 _, status, usage = os.wait4(child, 0)
-seconds = time.perf_counter() - begun
+seconds = time.perf_counter() - started
 print("\\0" + json.dumps([seconds, usage.ru_maxrss * 1024, os.waitstatus_to_exitcode(status)]))
 """
 
@@ -96,9 +96,9 @@ class Timed:
     result: Any = None
 
     def __call__(self) -> float:
-        begun = time.perf_counter()
+        started = time.perf_counter()
         self.result = self.call()
-        return time.perf_counter() - begun
+        return time.perf_counter() - started
 
 
 def paired(a: Callable[[], float], b: Callable[[], float], rounds: int) -> dict[str, float]:

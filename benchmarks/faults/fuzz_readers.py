@@ -331,7 +331,7 @@ def fuzz(kind: str, seconds: float, seed: int, folder: Path | None, work: Path) 
         file = work / f"case-{seed}-{counts['cases']}.{kind}"
         file.write_bytes(damage(rng.choice(wholes), kind, wholes, rng))
         kept = ""
-        begun = time.monotonic()
+        started = time.monotonic()
         try:
             counts["documents"] += read(file)
         except DocumentError as error:
@@ -351,7 +351,7 @@ def fuzz(kind: str, seconds: float, seed: int, folder: Path | None, work: Path) 
         except Exception as error:
             kept = "escape"
             print(f"{file}: {error!r}", file=sys.stderr)
-        took = time.monotonic() - begun
+        took = time.monotonic() - started
         slowest = max(slowest, took)
         if took > PATIENCE * limits.parse_seconds(file.stat().st_size) + SLACK:
             kept = "hang"
@@ -373,9 +373,9 @@ def supervise(kind: str, options: argparse.Namespace) -> dict[str, object]:
     work.mkdir(parents=True)
     totals: Counter[str] = Counter()
     slowest, peak = 0.0, 0
-    begun = time.monotonic()
+    started = time.monotonic()
     seed = options.seed
-    while (left := options.seconds - (time.monotonic() - begun)) > 1:
+    while (left := options.seconds - (time.monotonic() - started)) > 1:
         command = [
             sys.executable,
             __file__,
@@ -405,7 +405,7 @@ def supervise(kind: str, options: argparse.Namespace) -> dict[str, object]:
                 slowest, peak = max(slowest, figures.pop("slowest_seconds")), max(peak, figures.pop("peak"))
                 totals.update(figures)
         seed += 1
-    seconds = time.monotonic() - begun
+    seconds = time.monotonic() - started
     return {
         "cases": totals["cases"],
         "cases_a_second": round(totals["cases"] / seconds, 1),

@@ -159,7 +159,7 @@ def prepare(folder: Path) -> Trial:
     kinds = requests(folder)
 
     def trial(rng: random.Random, counts: Counter[str]) -> tuple[str, str]:
-        request, begun, fault = rng.choice(kinds), time.monotonic(), ""
+        request, started, fault = rng.choice(kinds), time.monotonic(), ""
         try:
             request(rng)
         except OreqaError as error:
@@ -168,7 +168,7 @@ def prepare(folder: Path) -> Trial:
                 fault = f"no single line: {str(error)[:1000]!r}"
         except Exception:
             fault = traceback.format_exc()
-        took = time.monotonic() - begun
+        took = time.monotonic() - started
         return request.__name__, f"it took {took:.0f} s" if took > SLOWEST else fault
 
     return trial

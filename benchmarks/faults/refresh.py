@@ -53,7 +53,7 @@ def refresh(docs: Path, index: Path, stop: Path) -> dict[str, float]:
     """Refresh the index until a file signals to stop."""
     version, longest = 1, 0.0
     while not stop.exists():
-        begun = time.monotonic()
+        started = time.monotonic()
         version += 1
         write_version(docs, version)
         try:
@@ -61,8 +61,8 @@ def refresh(docs: Path, index: Path, stop: Path) -> dict[str, float]:
         except SystemExit as error:
             if error.code:
                 raise
-        longest = max(longest, time.monotonic() - begun)
-        time.sleep(max(0.0, begun + EVERY - time.monotonic()))
+        longest = max(longest, time.monotonic() - started)
+        time.sleep(max(0.0, started + EVERY - time.monotonic()))
     return {"refreshes": version - 1, "longest refresh, seconds": round(longest, 2)}
 
 

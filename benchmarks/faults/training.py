@@ -46,10 +46,10 @@ class Trials:
         seconds = []
         for name in ("first", "whole"):  # the first compiles the models
             job.prepare(work / name)
-            begun = time.monotonic()
+            started = time.monotonic()
             ended = job.finish(work / name)
             assert ended.code == 0, ended.err
-            seconds.append(time.monotonic() - begun)
+            seconds.append(time.monotonic() - started)
         self.seconds, self.expected = seconds[1], job.written(work / "whole")
         assert self.expected == job.written(work / "first") != set()
         self.problems: list[str] = []

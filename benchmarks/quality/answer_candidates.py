@@ -83,9 +83,9 @@ def candidate_recall(
 def measure(paragraphs: Sequence[Paragraph], settings: dict[str, Any]) -> dict[str, float]:
     """Return recall at 5 and 10, and passages per second."""
     texts = [(readable_title(paragraph.title), paragraph.text) for paragraph in paragraphs]
-    begun = time.perf_counter()
+    started = time.perf_counter()
     candidates = answer_candidates(texts, K, **settings)
-    seconds = time.perf_counter() - begun
+    seconds = time.perf_counter() - started
     return {**candidate_recall(paragraphs, candidates), "passages_per_second": round(len(texts) / seconds, 1)}
 
 

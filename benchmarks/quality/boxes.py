@@ -60,9 +60,9 @@ def main() -> None:
         size, pages = size + len(document.layout), pages + len(words)
         right = count = 0
         for start, end in answers(document, each, rng):
-            begun = time.process_time()
+            started = time.process_time()
             boxes = find_boxes(file, document.layout, start, document.text[start:end])
-            seconds.append(time.process_time() - begun)
+            seconds.append(time.process_time() - started)
             if count < DRAWN and boxes:
                 drawing.append(seconds_to_draw(file, boxes[0].page))
             held, wanted = words_in(words, boxes), document.text[start:end]
@@ -90,10 +90,10 @@ def main() -> None:
 
 def seconds_to_draw(file: Path, page: int) -> float:
     """Return the CPU seconds for drawing a page."""
-    begun = time.process_time()
+    started = time.process_time()
     with file.open("rb") as opened:
         draw_page(opened, page, WIDTH)
-    return time.process_time() - begun
+    return time.process_time() - started
 
 
 def answers(document: Document, number: int, rng: random.Random) -> list[tuple[int, int]]:

@@ -31,7 +31,7 @@ from oreqa.evaluation.metrics import paired_difference
 sys.path.append(str(Path(__file__).parents[1]))
 from common import report
 from support.debian import fetch
-from support.manual_entries import holds_most
+from support.manual_entries import contains_most
 
 Asked = tuple[str, str, str]
 """A question, the page that it is asked of, and the right answer."""
@@ -84,7 +84,7 @@ def lay_out(work: Path) -> Path:
 
 
 def is_right(answers: list[Answer], description: str) -> bool:
-    return bool(answers) and holds_most(description, answers[0].text)
+    return bool(answers) and contains_most(description, answers[0].text)
 
 
 def no_entries(question: str, texts: Sequence[tuple[str, str]]) -> list[list[Range]]:

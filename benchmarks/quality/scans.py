@@ -72,13 +72,13 @@ def main() -> None:
         pages = [draw(" ".join(file.read_text().split()), columns, width, rng) for file in files]
         figures[layout] = {}
         for turn, degrees in TURNS.items():
-            scores, begun = [], time.process_time()
+            scores, started = [], time.process_time()
             for page, text in pages:
                 scores.append(score(read_pdf(scan(page, degrees), Path("scan.pdf")).text, text))
             figures[layout][turn] = {
                 "word recall": round(100 * sum(read for read, _, _ in scores) / sum(there for _, there, _ in scores), 1),
                 "character accuracy": round(100 * sum(accuracy for _, _, accuracy in scores) / len(scores), 1),
-                "processor seconds a page": round((time.process_time() - begun) / len(pages), 1),
+                "processor seconds a page": round((time.process_time() - started) / len(pages), 1),
             }
             print(layout, turn, figures[layout][turn], flush=True)
     report("files/scans", {"pages": options.pages, "figures": figures})

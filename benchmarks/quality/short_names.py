@@ -23,7 +23,7 @@ from oreqa.answering.definitions import SHARE_RIGHT
 
 sys.path.append(str(Path(__file__).parents[1]))
 from common import report
-from support.manual_entries import entries, holds_most, lay_out_pages
+from support.manual_entries import contains_most, entries, lay_out_pages
 
 HALVES = {
     "developed": ("aria2", "fio", "gpg", "knot", "mosquitto", "openvpn", "sshfs", "sway"),
@@ -71,7 +71,7 @@ def measure(packages: Sequence[str], work: Path) -> dict[str, dict[str, int]]:
         with Answerer.load(folder) as answerer:
             replies = answerer.ask([f"What does {name} do?" for name, *_ in asked], k=1)
         for (_, kind, said), answers in zip(asked, replies, strict=True):
-            verdict = "refused" if not answers else "right" if holds_most(said, answers[0].text) else "wrong"
+            verdict = "refused" if not answers else "right" if contains_most(said, answers[0].text) else "wrong"
             verdicts[kind][verdict] += 1
             if answers and "span" not in answers[0].scores:
                 verdicts["one statement" if answers[0].confidence == SHARE_RIGHT else "several statements"][verdict] += 1

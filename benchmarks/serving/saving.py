@@ -55,14 +55,14 @@ def watched_status(client: Client) -> dict[str, object]:
 
 def seconds_until_answerable(client: Client, file: Path, name: str) -> float:
     """Save a file and search for a word that only it contains. The file is removed; its document stays."""
-    begun = time.monotonic()
+    started = time.monotonic()
     file.write_text(f"The village of {name} was built beside the river in {time.time_ns()}.\n")
     try:
-        while time.monotonic() - begun < LONGEST:
+        while time.monotonic() - started < LONGEST:
             body = {"question": f"When was {name} built?", "unit": "passage", "k": 3}
             hits = json.loads(client.request("POST", "/v1/search", body)[1])["hits"]
             if any(hit["document"].endswith(file.name) for hit in hits):
-                return time.monotonic() - begun
+                return time.monotonic() - started
             time.sleep(PAUSE)
     finally:
         file.unlink()

@@ -90,18 +90,18 @@ def measured(server: Server, questions: list[str], clients: int) -> dict[str, fl
     refused = Counter[int]()
 
     def ask(client: Client, question: str) -> float:
-        begun = time.perf_counter()
+        started = time.perf_counter()
         while (status := client.request("POST", "/v1/ask", {"question": question, "k": 3})[0]) != 200:
             assert status == 503, status
             refused[status] += 1
             time.sleep(PAUSE)
-        return time.perf_counter() - begun
+        return time.perf_counter() - started
 
     by_clients(server.port, clients, questions[:WARM], ask)
     refused.clear()
-    begun, cpu = time.perf_counter(), server.cpu_seconds()
+    started, cpu = time.perf_counter(), server.cpu_seconds()
     seconds = by_clients(server.port, clients, questions[WARM:], ask)
-    wall, taken = time.perf_counter() - begun, server.cpu_seconds() - cpu
+    wall, taken = time.perf_counter() - started, server.cpu_seconds() - cpu
     parts = statistics.quantiles(seconds, n=100)
     return {
         "cpu_ms": round(1000 * taken / len(seconds), 1),

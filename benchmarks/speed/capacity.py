@@ -53,9 +53,9 @@ def build(options: argparse.Namespace) -> dict[str, object]:
     draw_vectors()
     documents = [Document(f"text-{number}", "", text) for number, text in enumerate(texts(options))]
     shutil.rmtree(options.index, ignore_errors=True)
-    begun = time.process_time()
+    started = time.process_time()
     index_documents(options.index, documents)
-    seconds = time.process_time() - begun
+    seconds = time.process_time() - started
     return {"characters": sum(len(each.text) for each in documents), "build": seconds, "bytes": bytes_by_file(options.index)}
 
 
@@ -66,9 +66,9 @@ def search(options: argparse.Namespace) -> dict[str, object]:
     seconds = []
     with Index.open(options.index) as index:
         for question in (*questions[:5], *questions):
-            begun = time.process_time()
+            started = time.process_time()
             index.search(question, 10)
-            seconds.append(time.process_time() - begun)
+            seconds.append(time.process_time() - started)
         counts = index.counts()
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     return {**counts, "search": float(np.median(seconds[5:])), "memory": int(status["RssAnon"].split()[0]) * 1024}
@@ -82,11 +82,11 @@ def update(options: argparse.Namespace) -> dict[str, object]:
     encoder, seconds = Encoder(), []
     for number in range(UPDATES + 1):
         document = Document("text-0", "", f"The version {number} of it is the newest one.")
-        begun = time.process_time()
+        started = time.process_time()
         with open_writer(options.index, encoder=encoder) as writer:
             writer.add(document, document.key)
             writer.publish()
-        seconds.append(time.process_time() - begun)
+        seconds.append(time.process_time() - started)
     return {"update": float(np.median(seconds[1:]))}
 
 
@@ -95,9 +95,9 @@ def encode(options: argparse.Namespace) -> dict[str, object]:
 
     documents = [Document(f"text-{number}", "", text) for number, text in enumerate(texts(options))]
     index_documents(options.index, "a warm encoder")
-    begun = time.process_time()
+    started = time.process_time()
     report = index_documents(options.index, documents)
-    return {"passages": report.encoded, "encode": time.process_time() - begun}
+    return {"passages": report.encoded, "encode": time.process_time() - started}
 
 
 def run(part: str, options: argparse.Namespace, size: int) -> dict[str, Any]:

@@ -77,30 +77,30 @@ class Bench:
 
     def one_process(self) -> float:
         """Index with one process."""
-        begun = time.perf_counter()
+        started = time.perf_counter()
         finished(start(INDEX, self.fresh("one"), self.docs))
-        return time.perf_counter() - begun
+        return time.perf_counter() - started
 
     def processes(self) -> float:
         """Index shards in separate processes, as many at a time as there are cores, and merge them."""
-        begun, folder = time.perf_counter(), self.fresh("merged")
+        started, folder = time.perf_counter(), self.fresh("merged")
         files = sorted(self.docs.rglob("*.txt"))
         parts = split_evenly(files, [file.stat().st_size for file in files], self.shards)
         places = [self.fresh(f"shard-{number}") for number in range(len(parts))]
         with ThreadPoolExecutor(self.cores) as pool:
             list(pool.map(lambda job: finished(start(INDEX, job[0], *job[1])), zip(places, parts, strict=True)))
         merge_indexes(folder, places)
-        return time.perf_counter() - begun
+        return time.perf_counter() - started
 
     def cluster(self) -> float:
         """Index shards by tasks of Ray; the start of Ray is not counted."""
-        begun = time.perf_counter()
+        started = time.perf_counter()
         self.init_seconds += json.loads(finished(start(CLUSTER, self.fresh("ray"), self.docs, self.shards)))
-        return time.perf_counter() - begun - self.init_seconds[-1]
+        return time.perf_counter() - started - self.init_seconds[-1]
 
     def worker_killed(self) -> float:
         """Do the same, but kill a worker while it indexes a shard; the start of Ray is counted."""
-        begun, process = time.perf_counter(), start(CLUSTER, self.fresh("worker killed"), self.docs, self.shards)
+        started, process = time.perf_counter(), start(CLUSTER, self.fresh("worker killed"), self.docs, self.shards)
         killed: list[int] = []
 
         def kill_one() -> None:
@@ -116,12 +116,12 @@ class Bench:
         killer.join()
         if not killed:
             raise RuntimeError("no worker was killed")
-        return time.perf_counter() - begun
+        return time.perf_counter() - started
 
     def driver_killed(self) -> float:
         """Do the same, but kill the command once a shard is done, and run it again; both runs are counted."""
         folder = self.fresh("driver killed")
-        begun, process = time.perf_counter(), start(CLUSTER, folder, self.docs, self.shards)
+        started, process = time.perf_counter(), start(CLUSTER, folder, self.docs, self.shards)
         while not list(self.work.glob("driver killed.shards/*/search-000001/manifest.json")):
             if process.poll() is not None:
                 raise RuntimeError("it ended before a shard was done")
@@ -130,7 +130,7 @@ class Bench:
         process.wait()
         time.sleep(1)  # its workers end with it
         finished(start(CLUSTER, folder, self.docs, self.shards))
-        return time.perf_counter() - begun
+        return time.perf_counter() - started
 
     def fresh(self, name: str) -> Path:
         """Return a folder that does not exist."""

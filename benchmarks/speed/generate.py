@@ -118,9 +118,9 @@ def main() -> None:
         texts[name] = generate()  # the first call compiles
     for _ in range(options.rounds):
         for name, generate in ways.items():
-            begun = time.perf_counter()
+            started = time.perf_counter()
             generate()
-            seconds[name].append(time.perf_counter() - begun)
+            seconds[name].append(time.perf_counter() - started)
     expected = texts["oreqa f32"]
     alone = seconds["transformers in batches of 1"]
     rows = {

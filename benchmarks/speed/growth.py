@@ -74,9 +74,9 @@ def _milliseconds(seconds: list[float]) -> dict[str, float]:
 
 
 def _timed(function: Callable[[], object]) -> tuple[float, float]:
-    begun, used = time.perf_counter(), time.process_time()
+    started, used = time.perf_counter(), time.process_time()
     function()
-    return time.perf_counter() - begun, time.process_time() - used
+    return time.perf_counter() - started, time.process_time() - used
 
 
 def _memory() -> int:

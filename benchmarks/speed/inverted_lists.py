@@ -59,10 +59,10 @@ def milliseconds(searches: dict[str, Callable[[Floats], object]], questions: Flo
     taken: dict[str, list[float]] = {name: [] for name in searches}
     for _ in range(ROUNDS):
         for name, search in searches.items():
-            begun = time.process_time()
+            started = time.process_time()
             for row in range(len(questions)):
                 search(questions[row : row + 1])
-            taken[name].append(1000 * (time.process_time() - begun) / len(questions))
+            taken[name].append(1000 * (time.process_time() - started) / len(questions))
     return {name: round(statistics.median(of_rounds), 4) for name, of_rounds in taken.items()}
 
 

@@ -112,10 +112,10 @@ def update(work: Path, index: Path) -> dict[str, object]:
 
     document = documents(work, time.time_ns())[0]
     index_documents(index, [])  # imports, and the model's tokenizer
-    begun, used = time.perf_counter(), time.process_time()
+    started, used = time.perf_counter(), time.process_time()
     report = index_documents(index, [document])
     assert report.changed == 1, report
-    return {"seconds": time.perf_counter() - begun, "processor": time.process_time() - used}
+    return {"seconds": time.perf_counter() - started, "processor": time.process_time() - used}
 
 
 def search(work: Path, index: Path) -> dict[str, object]:
@@ -126,9 +126,9 @@ def search(work: Path, index: Path) -> dict[str, object]:
     seconds, used = [], []
     with Index.open(index) as opened:
         for question in (questions[0], *questions):
-            begun, before = time.perf_counter(), time.process_time()
+            started, before = time.perf_counter(), time.process_time()
             assert opened.search(question, 10, unit="passage")
-            seconds.append(time.perf_counter() - begun)
+            seconds.append(time.perf_counter() - started)
             used.append(time.process_time() - before)
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     return {"seconds": sorted(seconds[1:]), "processor": used[1:], "anonymous MB": int(status["RssAnon"].split()[0]) / 1000}

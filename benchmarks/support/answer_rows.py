@@ -59,14 +59,14 @@ def answer_documents(
     """Ask questions about documents as ``oreqa ask`` does, and the answerable ones also without the passages that contain an
     answer. An answer that ``is_right`` has an F1 of 1. A ``first`` reader chooses the passages."""
     found = index.search([question.text for question in questions], SEARCHED, mode="hybrid", unit="passage")
-    asked = list(zip(questions, found, strict=True))
+    posed = list(zip(questions, found, strict=True))
     for question, hits in zip(questions, found, strict=True):
         if question.is_answerable:
             without = [hit for hit in hits if not has_answer(hit.passage.text, question)]
-            asked.append((replace(question, answers=(), pattern=None), without))
-    read = hits_to_read([question.text for question, _ in asked], [hits for _, hits in asked], PASSAGES_TOP_K, first)
-    rows = reading_rows(reader, reranker, [question for question, _ in asked], read, COMBINATION)
-    for (question, _), row in zip(asked, rows, strict=True):
+            posed.append((replace(question, answers=(), pattern=None), without))
+    read = hits_to_read([question.text for question, _ in posed], [hits for _, hits in posed], PASSAGES_TOP_K, first)
+    rows = reading_rows(reader, reranker, [question for question, _ in posed], read, COMBINATION)
+    for (question, _), row in zip(posed, rows, strict=True):
         right = [question.is_answerable and is_right(span[0], question) for span in row["spans"]]
         row["f1"] = [max(f1, float(is_so)) for f1, is_so in zip(row["f1"], right, strict=True)]
     return rows

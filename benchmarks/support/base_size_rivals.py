@@ -8,9 +8,9 @@ import json, os, resource, sys, time
 task, model, precision = json.load(open(sys.argv[1])), sys.argv[2], sys.argv[3]
 {load}
 for _ in sys.stdin:
-    begun = time.perf_counter()
+    started = time.perf_counter()
     {run}
-    seconds = time.perf_counter() - begun
+    seconds = time.perf_counter() - started
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     print(json.dumps(dict(seconds=seconds, peak=peak)), flush=True)
 """

@@ -13,11 +13,11 @@ work = pathlib.Path(sys.argv[1])
 task = json.load(open(work / "task.json"))
 vectors, asked = np.load(work / "vectors.npy"), np.load(work / "questions.npy")
 texts, questions = task["texts"], task["questions"]
-begun = time.perf_counter()
+started = time.perf_counter()
 """
 
 _END = """
-built, wall, used = time.perf_counter() - begun, [], []
+built, wall, used = time.perf_counter() - started, [], []
 for question, vector in zip(questions, asked):
     a, b = time.perf_counter(), time.process_time()
     search(question, vector)

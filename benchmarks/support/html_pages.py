@@ -127,9 +127,9 @@ def _page(collection: Collection, file: Path) -> Page:
         (document,) = read_documents(file)
     except DocumentError:
         return Page(collection.package, file.name, reference, "", {}, warned=True)
-    left_out = {reason: count for page in document.pages for reason, count in page.left_out.items()}
-    warned = not document.pages or bool(left_out) or any(page.read < 0.95 * page.source for page in document.pages)
-    return Page(collection.package, file.name, reference, document_text(document, reference), left_out, warned)
+    omitted = {reason: count for page in document.pages for reason, count in page.left_out.items()}
+    warned = not document.pages or bool(omitted) or any(page.read < 0.95 * page.source for page in document.pages)
+    return Page(collection.package, file.name, reference, document_text(document, reference), omitted, warned)
 
 
 def _without(page: bytes, selectors: str) -> str:

@@ -66,17 +66,17 @@ def entries(page: Path, name: re.Pattern[str] = NAME) -> Iterator[tuple[str, str
     names: list[str] = []
     said: list[str] = []
     for kind, text in (*source_lines(page), ("heading", "")):
-        begun = [] if kind == "text" else [option or setting for option, setting in name.findall(text)]
-        if kind == "heading" or (begun and len(said) > 1):
+        line_names = [] if kind == "text" else [option or setting for option, setting in name.findall(text)]
+        if kind == "heading" or (line_names and len(said) > 1):
             yield from ((about, " ".join(said)) for about in names if len(said) > 1)
-            names, said = begun, [text]
-        elif begun:
-            names, said = [*names, *begun], [" ".join([*said, text])]
+            names, said = line_names, [text]
+        elif line_names:
+            names, said = [*names, *line_names], [" ".join([*said, text])]
         elif names:
             said.append(text)
 
 
-def holds_most(description: str, answer: str) -> bool:
+def contains_most(description: str, answer: str) -> bool:
     """Return whether nine in ten words of an answer are in a description."""
     answered = set(re.findall(r"\w+", answer.lower()))
     return bool(answered) and len(answered & set(re.findall(r"\w+", description.lower()))) >= 0.9 * len(answered)

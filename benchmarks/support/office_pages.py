@@ -48,13 +48,13 @@ def _pages(collection: str, files: list[Path], work: Path) -> Iterator[Page]:
                 yield Page(collection, file.name, reference, "", {}, True)
             continue
         counts = [(page.source, page.read + sum(page.left_out.values())) for page in document.pages]
-        left_out: dict[str, int] = {}
+        omitted: dict[str, int] = {}
         for page in document.pages:
             for reason, number in page.left_out.items():
-                left_out[reason] = left_out.get(reason, 0) + number
+                omitted[reason] = omitted.get(reason, 0) + number
         warned = any(source >= 20 and said < 0.95 * source for source, said in counts)
         text = _document_text(document, reference)
-        yield Page(collection, file.name, reference, _distinct(text) if file.suffix == ".xlsx" else text, left_out, warned)
+        yield Page(collection, file.name, reference, _distinct(text) if file.suffix == ".xlsx" else text, omitted, warned)
 
 
 def _document_text(document: Document, reference: str) -> str:

@@ -26,10 +26,10 @@ def write_questions(file: Path, questions: Sequence[OpenQuestion]) -> None:
     write_jsonl(file, rows)
 
 
-def trec_test(data: Path, texts: Collection[str], asked: Sequence[OpenQuestion]) -> list[OpenQuestion]:
-    """Return the questions of CuratedTREC's test set that one of the texts answers, except those worded like one that was
-    ``asked``."""
-    seen = {normalize_answer(question.text) for question in asked}
+def trec_test(data: Path, texts: Collection[str], train: Sequence[OpenQuestion]) -> list[OpenQuestion]:
+    """Return the questions of CuratedTREC's test set that one of the texts answers, except those worded like a
+    ``train`` question."""
+    seen = {normalize_answer(question.text) for question in train}
     return [
         question
         for question in answered_questions(data / TREC.format("test"))

@@ -49,8 +49,8 @@ def encoder_vectors(
 ) -> tuple[Vectors, Vectors]:
     """Return the vectors that a search compares: questions alone, answers inside their passages."""
     passages = encoder.encode_passages([encoder_input(answer.passage) for answer in answers])
-    of_answers = [vectors[1 + answer.number] for vectors, answer in zip(passages, answers, strict=True)]
-    return encoder.encode([question for group in questions for question in group]), np.stack(of_answers)
+    answer_vectors = [vectors[1 + answer.number] for vectors, answer in zip(passages, answers, strict=True)]
+    return encoder.encode([question for group in questions for question in group]), np.stack(answer_vectors)
 
 
 def load_cross(model: Path) -> CrossSide:
@@ -67,7 +67,7 @@ def cross_vectors(
 ) -> tuple[Vectors, Vectors]:
     """Return the vectors of the cross-encoder that taught a model: a question's beside its answer; for an answer, the
     mean of those beside each of its questions."""
-    of_questions, of_answers = [], []
+    question_vectors, answer_vectors = [], []
     for texts, answer in zip(questions, answers, strict=True):
         title, context, spans = encoder_input(answer.passage)
         start, end = spans[answer.number]
@@ -77,9 +77,9 @@ def cross_vectors(
         batch = collate([RetrieverExample(pair.question, sentence, 1.0, (), ()) for pair in pairs])
         with torch.inference_mode():
             vectors = cross(**pair_inputs(batch, slice(None))).numpy()
-        of_questions.append(vectors[:, 0])
-        of_answers.append(vectors[:, 1].mean(0))
-    return np.concatenate(of_questions), np.stack(of_answers)
+        question_vectors.append(vectors[:, 0])
+        answer_vectors.append(vectors[:, 1].mean(0))
+    return np.concatenate(question_vectors), np.stack(answer_vectors)
 
 
 def named_model(text: str) -> tuple[str, str]:

@@ -82,7 +82,7 @@ def spans(axes: Axes) -> None:
         "K = 5, span appended": "M = 6, appended: alone, K = 5",
     }
     exact = [rows[row]["em"] for row in names.values()]
-    means, deviations = [mean(of_seeds) for *_, of_seeds in exact], [deviation for _, deviation, _ in exact]
+    means, deviations = [mean(values) for *_, values in exact], [deviation for _, deviation, _ in exact]
     labels = ["reader alone", *names]
     colours = [OTHER] + [OURS] * 6 + [SECOND] * (len(names) - 6)
     bars_with_errors(axes, labels, [rows["reader"]["em"], *means], [0, *deviations], colours)

@@ -132,10 +132,10 @@ def manual_pages(manual: Manual, work: Path) -> Iterator[Page]:
     for number in sorted(random.Random(SEED).sample(numbers, min(SAMPLE, len(numbers)))):
         name = f"page {number}"
         page = counts.get(name)
-        left_out = dict(page.left_out) if page else {}
-        warned = page is not None and page.read + sum(left_out.values()) < 0.95 * page.source
+        omitted = dict(page.left_out) if page else {}
+        warned = page is not None and page.read + sum(omitted.values()) < 0.95 * page.source
         reference = plain(texts[number - 1], manual)
-        yield Page(manual.collection, f"{file.name} {name}", reference, texts_by_page.get(name, ""), left_out, warned)
+        yield Page(manual.collection, f"{file.name} {name}", reference, texts_by_page.get(name, ""), omitted, warned)
 
 
 def plain(text: str, manual: Manual) -> str:

@@ -31,13 +31,13 @@ store.write_documents([Document(content=t, embedding=v.tolist()) for t, v in zip
 bm25, dense = InMemoryBM25Retriever(store, top_k=10), InMemoryEmbeddingRetriever(store, top_k=10)
 join = DocumentJoiner(join_mode="reciprocal_rank_fusion", top_k=10)
 questions = task["questions"][:int(sys.argv[3])]
-begun = time.perf_counter()
+started = time.perf_counter()
 vectors = model.encode(questions)
 right = 0
 for q, v, gold in zip(questions, vectors, task["gold"]):
     both = [bm25.run(query=q)["documents"], dense.run(query_embedding=v.tolist())["documents"]]
     right += join.run(documents=both)["documents"][0].content == task["texts"][gold]
-seconds = time.perf_counter() - begun
+seconds = time.perf_counter() - started
 print(json.dumps({"seconds": seconds, "questions": len(questions), "p1": right / len(questions), "version": version}))
 """,
     "txtai": """
@@ -48,9 +48,9 @@ task = json.load(open(sys.argv[1]))
 store = Embeddings(path=sys.argv[2], hybrid=True, content=False, gpu=False)
 store.index(list(enumerate(task["texts"])))
 questions = task["questions"][:int(sys.argv[3])]
-begun = time.perf_counter()
+started = time.perf_counter()
 found = store.batchsearch(questions, 10)
-seconds = time.perf_counter() - begun
+seconds = time.perf_counter() - started
 p1 = sum(int(f[0][0]) == g for f, g in zip(found, task["gold"])) / len(questions)
 print(json.dumps({"seconds": seconds, "questions": len(questions), "p1": p1, "version": version("txtai")}))
 """,
@@ -84,9 +84,9 @@ def run(rows, size):
 run(rows[:2], 1)
 result = {}
 for size in (1, 16):
-    begun = time.perf_counter()
+    started = time.perf_counter()
     answers = run(rows, size)
-    result[size] = time.perf_counter() - begun
+    result[size] = time.perf_counter() - started
 print(json.dumps({"seconds": min(result.values()), "answers": answers, "version": __version__}))
 """,
     "haystack": """
@@ -99,12 +99,12 @@ rows = json.load(open(sys.argv[1]))
 read = ExtractiveReader(model=sys.argv[2], device=ComponentDevice.from_str("cpu"), no_answer=False, top_k=1)
 read.warm_up()
 read.run(query=rows[0]["question"], documents=[Document(content=t) for t in rows[0]["passages"]])
-begun = time.perf_counter()
+started = time.perf_counter()
 answers = []
 for r in rows:
     found = read.run(query=r["question"], documents=[Document(content=t) for t in r["passages"]])["answers"]
     answers.append(found[0].data or "" if found else "")
-seconds = time.perf_counter() - begun
+seconds = time.perf_counter() - started
 print(json.dumps({"seconds": seconds, "answers": answers, "version": haystack.__version__}))
 """,
 }

@@ -100,17 +100,17 @@ def _measure(questions: Doubles, answers: Doubles, owners: Rows) -> tuple[dict[s
     """Return an encoder's separations, and its question similarities in deviations from those of different answers."""
     similarities = questions @ questions.T
     first, second = np.triu_indices(len(owners), 1)
-    of_questions = pair_separation(similarities[first, second], owners[first] == owners[second])
+    question_pairs = pair_separation(similarities[first, second], owners[first] == owners[second])
     shared = owners[:, None] == np.arange(len(answers))
-    of_answers = pair_separation((questions @ answers.T).ravel(), shared.ravel())
-    measures = {"question_question": asdict(of_questions), "question_answer": asdict(of_answers)}
-    return measures, (similarities - of_questions.different) / of_questions.spread
+    answer_pairs = pair_separation((questions @ answers.T).ravel(), shared.ravel())
+    measures = {"question_question": asdict(question_pairs), "question_answer": asdict(answer_pairs)}
+    return measures, (similarities - question_pairs.different) / question_pairs.spread
 
 
 def _body(summary: Mapping[str, Any], similarity_picture: bytes, tsne_picture: bytes) -> str:
     models = summary["models"]
-    of_questions = {name: row["question_question"] for name, row in models.items()}
-    of_answers = {name: row["question_answer"] for name, row in models.items()}
+    question_pairs = {name: row["question_question"] for name, row in models.items()}
+    answer_pairs = {name: row["question_answer"] for name, row in models.items()}
     questions = "".join(
         f"<tr><td>{number}</td><td class=text>{escape(group['answer'])}</td>"
         f"<td class=text>{'<br>'.join(map(escape, group['questions']))}</td></tr>"
@@ -124,13 +124,13 @@ answers, on average, in standard deviations of the latter (Glass's delta).</p>
 <figcaption class=dim>Inner products of the questions' vectors, question by question in the order of the table below; lines
 separate the answers. All matrices have one scale of colours: 0 is the mean of questions about different answers, 1 lies a
 standard deviation above it.</figcaption></figure>
-{_separations(of_questions)}
+{_separations(question_pairs)}
 <h2>Questions and answers</h2>
 <figure>{_image(tsne_picture, "Questions and answers in the plane, one picture an encoder")}
 <figcaption class=dim>t-SNE of the cosine distances, seed {summary["seed"]}. Who is near whom means something; how large a
 group is and how far it lies from the others does not. The table has the inner products of questions and answers.
 </figcaption></figure>
-{_separations(of_answers)}
+{_separations(answer_pairs)}
 <h2>The questions</h2>
 <table><thead>{head}</thead><tbody>{questions}</tbody></table>"""
 
@@ -197,11 +197,11 @@ def tsne_figure(panels: Mapping[str, tuple[Doubles, Doubles]], sizes: Sequence[i
     palette = colormaps["tab10" if len(sizes) <= 10 else "tab20"]
     for axes, (questions, answers) in _grid(figure, panels):
         for number in range(len(sizes)):
-            colour, asked = palette(number % palette.N), questions[owners == number]
+            colour, points_of_answer = palette(number % palette.N), questions[owners == number]
             centre = answers[number]
-            for point in asked:
+            for point in points_of_answer:
                 axes.plot(*zip(centre, point, strict=True), color=colour, linewidth=0.8, alpha=0.4, zorder=1)
-            axes.scatter(*asked.T, color=colour, s=22, linewidths=0, zorder=2)
+            axes.scatter(*points_of_answer.T, color=colour, s=22, linewidths=0, zorder=2)
             axes.scatter(*centre, color=colour, s=170, marker="*", edgecolor="#1c2733", linewidths=0.7, zorder=3)
             outline = [withStroke(linewidth=1.5, foreground="white")]
             name = axes.annotate(str(number + 1), centre, (5, 5), textcoords="offset points", fontsize=9, weight="bold")

@@ -105,10 +105,10 @@ def by_clients(port: int, count: int, work: Sequence[Any], ask: Callable[[Client
     """Return the results of ``ask`` for each piece of work, which ``count`` clients share, in the order of the work."""
     shares = [work[first::count] for first in range(count)]
 
-    def of_client(share: Sequence[Any]) -> list[Any]:
+    def ask_share(share: Sequence[Any]) -> list[Any]:
         client = Client(port)
         return [ask(client, piece) for piece in share]
 
     with ThreadPoolExecutor(count) as pool:
-        results = list(pool.map(of_client, shares))
+        results = list(pool.map(ask_share, shares))
     return [results[place % count][place // count] for place in range(len(work))]

@@ -82,8 +82,8 @@ def prepare_jobs(work: Path) -> dict[str, Job]:
     write_jsonl(docs, [_document(number) for number in range(40)])
     write_jsonl(questions, [question for number in range(40) for question in _questions(number)])
     write_jsonl(lives, [{"id": life.key, "title": life.title, "text": life.text} for life in LIVES])
-    asked = work / "asked.txt"
-    asked.write_text("".join(f"{question['question']}\n" for number in range(40) for question in _questions(number)))
+    question_list = work / "asked.txt"
+    question_list.write_text("".join(f"{question['question']}\n" for number in range(40) for question in _questions(number)))
     kb, lives_kb = work / "kb", work / "lives-kb"
     predictions, pairs = work / "predictions.jsonl", work / "pairs.jsonl"
     mine = ("mine", "predictions", "--data", stories, "--reader", reader, "--passages", 3, "-k", 40)
@@ -113,7 +113,7 @@ def prepare_jobs(work: Path) -> dict[str, Job]:
     return jobs | {
         "mine negatives": Job(("mine", "negatives", "--data", stories, "--model", encoder, *out), "**/*"),
         "mine predictions": Job((*mine, *out), "**/*"),
-        "mine silver": Job(("mine", "silver", "--questions", asked, "--index", kb, *scored, *out), "**/*"),
+        "mine silver": Job(("mine", "silver", "--questions", question_list, "--index", kb, *scored, *out), "**/*"),
         "generate": Job((*generate, *out), "**/*"),
         "fit": Job(("fit", "--index", "{}/kb", "--data", questions, "--reader", reader), "kb/*/fitted.json", kb),
         "adapt": Job((*adapt, *tuning), "kb/adapted/**/*", lives_kb),
@@ -131,10 +131,10 @@ def _recipes(stories: Path, encoder: Path) -> dict[str, str]:
 
 def _article(number: int) -> dict[str, object]:
     text = f"fox {number} jumps over dog {number} and eats the bone of dog {number}. then it sleeps in house {number}"
-    asked = {"who jumps over dog": f"fox {number}", "where sleeps fox": f"house {number}"}
+    answers = {"who jumps over dog": f"fox {number}", "where sleeps fox": f"house {number}"}
     questions = [
         {"id": f"{number} {question}", "question": f"{question} {number}", "answers": [_gold(text, answer)]}
-        for question, answer in asked.items()
+        for question, answer in answers.items()
     ]
     return {"title": f"story_{number}", "paragraphs": [{"context": text, "qas": questions}]}
 

@@ -47,7 +47,7 @@ def ranks_of(task: ReqaTask, encoder: Encoder) -> list[list[float]]:
 
 def figures(ranks: Sequence[Sequence[float]]) -> dict[str, float]:
     """Return the metrics of all questions' ranks."""
-    metrics = mean_metrics([question_metrics(of_question) for of_question in ranks])
+    metrics = mean_metrics([question_metrics(question_ranks) for question_ranks in ranks])
     return {name: round(metrics[name], 2) for name in METRICS}
 
 

@@ -58,9 +58,9 @@ def _vary_segment(segment: Segment, generation: Path, copy: Path, seed: int) -> 
     passages = segment.words["passage"].postings
     drawn = np.repeat(passages.words, np.diff(passages.starts))
     owners = np.arange(len(segment.passage_ids))
-    for unit, of_unit in (("passage", owners), ("sentence", segment.sentence_rows)):
+    for unit, unit_owners in (("passage", owners), ("sentence", segment.sentence_rows)):
         np.save(copy / segment.name / f"{unit}s.npy", _moved(segment.vectors[unit], rng))  # type: ignore[index]
-        words = _redrawn(segment.words[unit].postings, of_unit, drawn, seed)  # type: ignore[index]
+        words = _redrawn(segment.words[unit].postings, unit_owners, drawn, seed)  # type: ignore[index]
         write_postings(words, copy / segment.name / f"{unit}s.words.npy")
 
 

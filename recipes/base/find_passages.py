@@ -42,7 +42,7 @@ def plain(text: str) -> str:
     return " ".join(text.split())
 
 
-def holds(text: str, row: Row) -> bool:
+def contains(text: str, row: Row) -> bool:
     """Return whether a passage, with single spaces, contains a question's evidence and the parts of its block in order."""
     if not all(row[name] in text for name in ("evidence", "beside") if name in row):
         return False
@@ -63,7 +63,7 @@ def find_rows(rows: Sequence[Row], passages: Sequence[Row]) -> tuple[list[Row], 
         numbers.setdefault(passage["document"], []).append(number)
     placed, missing, several = [], [], 0
     for row in rows:
-        places = [number for number in numbers.get(row["document"], ()) if holds(texts[number], row)]
+        places = [number for number in numbers.get(row["document"], ()) if contains(texts[number], row)]
         several += len(places) > 1
         if places:
             placed.append({**row, "passage": places[0]})

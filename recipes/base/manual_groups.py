@@ -75,7 +75,7 @@ SETS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class WrittenQuestion:
     """A question about a passage: the characters of its answers, and the parts of all that answers."""
 
     question: str
@@ -91,7 +91,7 @@ def find_piece(text: str, piece: str, start: int = 0) -> Range | None:
     return match and match.span()
 
 
-def read_question(row: dict[str, Any], text: str) -> Asked:
+def read_question(row: dict[str, Any], text: str) -> WrittenQuestion:
     """Locate the answers and the block of a find_passages.py row in the ``text`` of its passage."""
     begin, end = find_piece(text, row["evidence"]) or (0, 0) if row.get("evidence") else (0, 0)
     spans = [span for answer in row.get("answers", ()) if (span := find_piece(text, answer, begin)) and span[1] <= end]
@@ -99,7 +99,7 @@ def read_question(row: dict[str, Any], text: str) -> Asked:
     for piece in row.get("block", ()):
         if part := find_piece(text, piece, blocks[-1][1] if blocks else 0):
             blocks.append(part)
-    return Asked(row["question"], row["passage"], sorted(set(spans)), blocks)
+    return WrittenQuestion(row["question"], row["passage"], sorted(set(spans)), blocks)
 
 
 def sentences_of(text: str, spans: Iterable[Range]) -> list[Range]:
@@ -132,21 +132,21 @@ def mentions(text: str, answers: Iterable[str]) -> list[Range]:
 
 
 def show(
-    asked: Asked, nearest: Iterable[int], passages: Sequence[Text], count: int, cut: float, rng: random.Random
+    question: WrittenQuestion, nearest: Iterable[int], passages: Sequence[Text], count: int, cut: float, rng: random.Random
 ) -> list[Shown]:
     """Return a question's passage with some of the ``nearest``; with probability ``cut``, none answers.
 
     They are the first three, with probability ``HARDEST``, else ``count - 1`` drawn ones.
     """
-    title, text = passages[asked.place]
-    answers = {text[start:end] for start, end in asked.spans}
+    title, text = passages[question.place]
+    answers = {text[start:end] for start, end in question.spans}
     others = [passages[number] for number in nearest if passages[number][1] != text]
     others = others[:3] if rng.random() < HARDEST else rng.sample(others, min(len(others), count - 1))
-    if asked.spans and rng.random() < cut:
-        rest = title, without(text, sentences_of(text, asked.spans))
+    if question.spans and rng.random() < cut:
+        rest = title, without(text, sentences_of(text, question.spans))
         return [Shown(shown) for shown in (rest, *others) if shown[1] and not mentions(shown[1], answers)]
-    blocks = asked.blocks or sentences_of(text, asked.spans[:1])
-    rows = [Shown((title, text), asked.spans, blocks, bool(blocks))]
+    blocks = question.blocks or sentences_of(text, question.spans[:1])
+    rows = [Shown((title, text), question.spans, blocks, bool(blocks))]
     for other in others:
         spans = mentions(other[1], answers)[:MOST_MENTIONS]
         rows.append(Shown(other, spans, sentences_of(other[1], spans[:1]), bool(spans)))
@@ -170,10 +170,10 @@ def written_examples(folder: Path, encoder: Encoder, rng: random.Random) -> Iter
     if not rows:
         return
     heads = [f"{head} {text}" for head, text in passages]
-    asked = [read_question(row, passages[row["passage"]][1]) for row in rows]
-    lexical = bm25_passages([question.question for question in asked], heads, DEPTH)
-    scores = encoder.encode([question.question for question in asked]) @ encoder.encode(heads).T
-    for row, question, ranked, similar in zip(rows, asked, lexical, scores, strict=True):
+    questions = [read_question(row, passages[row["passage"]][1]) for row in rows]
+    lexical = bm25_passages([question.question for question in questions], heads, DEPTH)
+    scores = encoder.encode([question.question for question in questions]) @ encoder.encode(heads).T
+    for row, question, ranked, similar in zip(rows, questions, lexical, scores, strict=True):
         if question.spans or question.blocks or row["kind"] in ("absent", "premise"):
             nearest = nearest_of_both(map(int, ranked), np.argsort(-similar)[:DEPTH].tolist())
             for _ in range(REPEATS):
@@ -184,15 +184,17 @@ def extractive_examples(part: DataPart, rng: random.Random) -> Iterator[Example]
     """Yield the questions about a SQuAD file's training articles."""
     paragraphs, _ = split_articles(load_paragraphs(part.file))
     passages = [(readable_title(paragraph.title) if part.titles else "", paragraph.text) for paragraph in paragraphs]
-    asked = []
+    questions = []
     for place, paragraph in enumerate(paragraphs):
         for row in paragraph.questions:
             spans = sorted(set(placed_answers(paragraph.text, row)))
             if bool(row.answers) == bool(spans) and not (spans and part.asked == "unanswerable"):
-                asked.append(Asked(row.text, place, spans, []))
-    asked = rng.sample(asked, min(len(asked), part.questions or len(asked)))
+                questions.append(WrittenQuestion(row.text, place, spans, []))
+    questions = rng.sample(questions, min(len(questions), part.questions or len(questions)))
     texts = [f"{title} {text}" for title, text in passages]
-    for question, ranked in zip(asked, bm25_passages([question.question for question in asked], texts, OTHERS), strict=True):
+    for question, ranked in zip(
+        questions, bm25_passages([question.question for question in questions], texts, OTHERS), strict=True
+    ):
         yield question.question, show(question, map(int, ranked), passages, PASSAGES, CUT, rng)
 
 

@@ -188,7 +188,7 @@ def train(
     )
     losses: list[list[float]] = []
     recent: list[float] = []
-    begun = time.monotonic()
+    started = time.monotonic()
     for step, cpu_batch in enumerate(loader, 1):
         batch = {name: value.to(device, non_blocking=True) for name, value in cpu_batch.items()}
         with torch.autocast(device, torch.bfloat16, enabled=device == "cuda"):
@@ -205,7 +205,7 @@ def train(
             losses.append([step, round(sum(recent) / len(recent), 4)])
             print(f"step {step:,} of {len(batches):,}: loss {losses[-1][1]}", flush=True)
             recent.clear()
-    return {"steps": len(batches), "losses": losses, "seconds": round(time.monotonic() - begun, 1)}
+    return {"steps": len(batches), "losses": losses, "seconds": round(time.monotonic() - started, 1)}
 
 
 def draw_batches(groups: GroupFile, stage: Stage) -> Sequence[Sequence[int]]:

@@ -86,8 +86,8 @@ def collect(
         return list(read_json(saved))
     paragraphs = load_paragraphs(path)
     test = name in TESTED
-    asked = [p for p in (paragraphs if test else split_articles(paragraphs)[1]) if p.questions]
-    held = {id(p) for p in asked}
+    with_questions = [p for p in (paragraphs if test else split_articles(paragraphs)[1]) if p.questions]
+    held = {id(p) for p in with_questions}
     rest = [p for p in paragraphs if id(p) not in held]
     rows = []
     shares: dict[int | None, int] = dict.fromkeys(SIZES, options.questions // len(SIZES))
@@ -96,7 +96,7 @@ def collect(
     for size, share in shares.items():
         rng, wanted, draws = random.Random(size or 0), share, 0
         while wanted > 0 and draws < MAX_DRAWS:
-            about = asked if size is None or size > len(asked) else rng.sample(asked, size)
+            about = with_questions if size is None or size > len(with_questions) else rng.sample(with_questions, size)
             other_paragraphs = rng.sample(rest, min(len(rest), max(0, (size or 0) - len(about))))
             chosen = [(p, q) for p in about for q in p.questions]
             chosen = rng.sample(chosen, min(wanted, len(chosen)))
@@ -105,8 +105,8 @@ def collect(
             for without_answers in (
                 (False,) if test else (False, True)
             ):  # a set with unanswerable questions, or a single article
-                of_size = answer_all(index, reader, reranker, chosen, without_answers)
-                rows += [{**row, "size": size} for row in of_size]
+                size_rows = answer_all(index, reader, reranker, chosen, without_answers)
+                rows += [{**row, "size": size} for row in size_rows]
             wanted, draws = wanted - len(chosen), draws + 1
     write_json(saved, rows)
     return rows

@@ -43,7 +43,7 @@ COMPARED = 1500
 """Questions on which the cosines of two encoders are compared."""
 
 
-def asked_about(path: Path) -> list[Paragraph]:
+def fitting_paragraphs(path: Path) -> list[Paragraph]:
     """Return all paragraphs of a set, or those of its held-out articles."""
     paragraphs = load_paragraphs(path)
     return split_articles(paragraphs)[1] if path.name.split(".json")[0] in TRAINED else paragraphs
@@ -51,7 +51,7 @@ def asked_about(path: Path) -> list[Paragraph]:
 
 def compare_base(paths: list[Path], work: Path) -> ReplacedEncoder:
     """Fit how the base encoder's cosines map to the default encoder's, on held-out questions of the sets."""
-    paragraphs = [paragraph for path in paths for paragraph in asked_about(path)]
+    paragraphs = [paragraph for path in paths for paragraph in fitting_paragraphs(path)]
     questions = [question.text for paragraph in paragraphs for question in paragraph.questions]
     passages = whole_passages(paragraphs)
     base, default = (index_passages(work / name, passages, Settings(model=name)) for name in (BASE_ENCODER, DEFAULT_ENCODER))
@@ -64,7 +64,7 @@ def collect(path: Path, work: Path) -> JudgedAnswers:
     saved = work / f"{name}.npz"
     if saved.is_file():
         return JudgedAnswers(**np.load(saved))
-    paragraphs = asked_about(path)
+    paragraphs = fitting_paragraphs(path)
     titles = sorted({p.title for p in paragraphs})
     random.Random(0).shuffle(titles)
     half = set(titles[: len(titles) // 2])

@@ -189,8 +189,8 @@ def main() -> None:
             weights = fitted_weights(list(pooled.values()), used)
             # Leave-one-out: weights are fitted on the other sets and measured on the one left out.
             others = {name: [p for other, p in pooled.items() if other != name] for name in pooled}
-            of_others = {name: fitted_weights(others[name], used) for name in pooled}
-            apart = {name: metrics(pool, of_others[name], unit) for name, pool in pooled.items()}
+            others_weights = {name: fitted_weights(others[name], used) for name in pooled}
+            apart = {name: metrics(pool, others_weights[name], unit) for name, pool in pooled.items()}
             relative = np.round(weights / weights[used[0]], 4)
             print(f"{unit:9}{mode:7}", np.round(weights, 3), "relative", relative)
             if mode == "hybrid":
@@ -203,7 +203,7 @@ def main() -> None:
                 "weights": dict(zip(NAMES, weights.tolist(), strict=True)),
                 "left_out": apart,
                 "mean": mean,
-                "against_plain": against_plain(pooled, of_others, used, unit),
+                "against_plain": against_plain(pooled, others_weights, used, unit),
             }
     if options.write:
         fingerprint = model_fingerprint(find_model(options.model))

@@ -54,17 +54,17 @@ def sentence_ranks(file: Path, work: Path, count: int, classifier: CrossEncoder)
     task = draw_questions(task, count, 0)
     candidates = task_candidates(task)
     rows = sentence_rows(index, task.passages)
-    scores = [of_question[rows] for of_question in index.score_all(task.questions)]
-    best = [np.argsort(-of_question, kind="stable")[: max(DEPTHS)] for of_question in scores]
+    scores = [question_scores[rows] for question_scores in index.score_all(task.questions)]
+    best = [np.argsort(-question_scores, kind="stable")[: max(DEPTHS)] for question_scores in scores]
     logits = classifier.score(task.questions, [[candidates[place] for place in places] for places in best])
     table = {}
     for depth in DEPTHS:
         for weight in WEIGHTS:
             again = [
-                rerank_scores(of_question, places[:depth], of_best[:depth], weight)
-                for of_question, places, of_best in zip(scores, best, logits, strict=True)
+                rerank_scores(question_scores, places[:depth], best_logits[:depth], weight)
+                for question_scores, places, best_logits in zip(scores, best, logits, strict=True)
             ]
-            ranks = [gold_ranks(of_question, gold)[0] for of_question, gold in zip(again, task.gold, strict=True)]
+            ranks = [gold_ranks(question_scores, gold)[0] for question_scores, gold in zip(again, task.gold, strict=True)]
             table[f"{depth}, {weight}"] = percent(ranks)
     return {"candidates": len(candidates), "mrr by depth and weight": table}
 
@@ -87,23 +87,23 @@ def document_ranks(folder: Path, work: Path, count: int, classifier: CrossEncode
     task = small_task(load_beir(folder, SPLIT))
     index = index_corpus(work, task.corpus, Settings(model=DEFAULT_ENCODER))
     golds = {name: {d for d, grade in grades.items() if grade > 0} for name, grades in task.qrels.items()}
-    asked = [name for name in task.queries if golds[name]]
-    asked = random.Random(0).sample(asked, min(count, len(asked)))
-    questions = [task.queries[name] for name in asked]
+    names = [name for name in task.queries if golds[name]]
+    names = random.Random(0).sample(names, min(count, len(names)))
+    questions = [task.queries[name] for name in names]
     hits = index.search(questions, PASSAGES, mode="hybrid", unit="passage")
-    scores = [np.array([hit.score for hit in of_question]) for of_question in hits]
-    shown = [[hit_candidate(hit) for hit in of_question[: max(DEPTHS)]] for of_question in hits]
+    scores = [np.array([hit.score for hit in question_hits]) for question_hits in hits]
+    shown = [[hit_candidate(hit) for hit in question_hits[: max(DEPTHS)]] for question_hits in hits]
     logits = classifier.score(questions, shown)
     table = {}
     for depth in DEPTHS:
         for weight in WEIGHTS:
             ranks = [
                 document_rank(
-                    of_question,
-                    rerank_scores(before, np.arange(min(depth, len(before))), of_best[:depth], weight),
+                    question_hits,
+                    rerank_scores(before, np.arange(min(depth, len(before))), best_logits[:depth], weight),
                     golds[name],
                 )
-                for name, of_question, before, of_best in zip(asked, hits, scores, logits, strict=True)
+                for name, question_hits, before, best_logits in zip(names, hits, scores, logits, strict=True)
             ]
             table[f"{depth}, {weight}"] = percent(ranks)
     return {"candidates": len(task.corpus), "mrr by depth and weight": table}

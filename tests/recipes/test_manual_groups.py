@@ -12,7 +12,7 @@ pytest.importorskip("torch")
 
 import manual_groups
 from manual_groups import (
-    Asked,
+    WrittenQuestion,
     conditional_examples,
     extractive_examples,
     mentions,
@@ -40,7 +40,7 @@ PASSAGES = [
     ("Moon", "The moon is far."),
     ("Sun", "The sun is near."),
 ]
-ASKED = Asked("How much does it hold?", 0, [(STILL.index("40"), STILL.index(". Drain"))], [])
+QUESTION = WrittenQuestion("How much does it hold?", 0, [(STILL.index("40"), STILL.index(". Drain"))], [])
 
 
 def test_a_question_is_read_with_the_places_of_its_answers_and_its_block() -> None:
@@ -57,7 +57,7 @@ def test_a_question_is_read_with_the_places_of_its_answers_and_its_block() -> No
 
 
 def test_sentences_are_cut_out() -> None:
-    sentences = sentences_of(STILL, ASKED.spans)
+    sentences = sentences_of(STILL, QUESTION.spans)
     assert [STILL[a:b] for a, b in sentences] == ["The still holds\n40 litres."]
     assert without(STILL, sentences).split("  ") == ["Cut the power first.", "Drain it by the valve."]
     assert without("All of it.", [(0, 10)]) == ""
@@ -65,7 +65,7 @@ def test_sentences_are_cut_out() -> None:
 
 def test_a_question_is_shown_with_look_alikes_that_answer_only_if_they_name_the_answer() -> None:
     for seed in range(20):
-        rows = show(ASKED, [1, 3, 0, 2, 4, 5], PASSAGES, 4, 0.0, random.Random(seed))
+        rows = show(QUESTION, [1, 3, 0, 2, 4, 5], PASSAGES, 4, 0.0, random.Random(seed))
         assert rows[0].text == PASSAGES[0]
         assert [STILL[a:b] for a, b in rows[0].blocks] == ["The still holds\n40 litres."]
         assert len(rows) == len({row.text for row in rows}) == 4
@@ -79,13 +79,13 @@ def test_an_answer_is_mentioned_in_its_case_and_with_any_blanks() -> None:
 
 
 def test_of_a_question_whose_answer_is_cut_out_nothing_answers() -> None:
-    rows = show(ASKED, [1, 2, 4], PASSAGES, 4, 1.0, random.Random(0))
+    rows = show(QUESTION, [1, 2, 4], PASSAGES, 4, 1.0, random.Random(0))
     assert rows[0].text[0] == "Still"
     assert {row.text[0] for row in rows[1:]} == {"Lamp", "Moon"}
     assert not any("40 litres" in row.text[1] or row.holds or row.spans or row.blocks for row in rows)
-    alone = show(Asked("Which?", 2, [(2, 6)], []), [], PASSAGES, 4, 1.0, random.Random(0))
+    alone = show(WrittenQuestion("Which?", 2, [(2, 6)], []), [], PASSAGES, 4, 1.0, random.Random(0))
     assert alone == []  # nothing is left of it
-    absent = show(Asked("Which?", 2, [], []), [1, 4], PASSAGES, 3, 1.0, random.Random(0))
+    absent = show(WrittenQuestion("Which?", 2, [], []), [1, 4], PASSAGES, 3, 1.0, random.Random(0))
     assert absent[0].text == PASSAGES[2]
     assert not any(row.holds for row in absent)
 
