@@ -143,8 +143,8 @@ def test_every_command_without_training_sends_nothing(
     kb, out, beir, asked = stranger["out"] / "kb", stranger["out"], tmp_path / "beir", tmp_path / "asked.txt"
     save_beir(beir, Beir((Entry("1", "T", "An octopus has three hearts."),), {"q": "hearts"}, {"q": {"1": 1}}), "test")
     asked.write_text("Who lays eggs?\n")
-    asked_again = tmp_path / "again.jsonl"
-    asked_again.write_text('{"question": "Who lays eggs?", "answers": ["The queen"]}\n')
+    question_file = tmp_path / "again.jsonl"
+    question_file.write_text('{"question": "Who lays eggs?", "answers": ["The queen"]}\n')
     text = "The fox jumped over the lazy dog in the garden and ate the bone that the dog had found there in the morning."
     prose = tmp_path / "prose.json"
     prose.write_text(json.dumps({"data": [{"title": "Fox", "paragraphs": [{"context": text, "qas": []}]}]}))
@@ -159,7 +159,7 @@ def test_every_command_without_training_sends_nothing(
         ("mine", "silver", "--questions", asked, "--index", kb, *classifier, "--min-probability", 0),
         ("mine", "predictions", *data, "--reader", fitted_reader, "--draw", 5),
         ("mine", "cloze", "--index", kb),
-        ("mine", "passages", "--data", asked_again, "--index", kb),
+        ("mine", "passages", "--data", question_file, "--index", kb),
         ("generate", "--data", prose, "--generator", tiny_generator, "--round-trip", 0),
     )
     place = {
@@ -187,7 +187,7 @@ def test_every_command_without_training_sends_nothing(
         ("marks", "--index", kb, *readers),
         ("models", "show", "minilm-reader"),
         ("chat", "--index", kb, "--reader", fitted_reader),
-        ("test", asked_again, "--index", kb, "--baseline", out / "baseline.jsonl", "--save", "--reader", fitted_reader),
+        ("test", question_file, "--index", kb, "--baseline", out / "baseline.jsonl", "--save", "--reader", fitted_reader),
         ("open", "octopus.md", "--index", kb, "--print"),
         ("doctor", "--index", kb),
         ("remove", "octopus.md", "--index", kb),

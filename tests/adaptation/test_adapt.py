@@ -334,11 +334,11 @@ def test_questions_of_the_user(
     own.write_text("".join(json.dumps(row) + "\n" for row in rows))
     calls: list[int] = []
 
-    def of_call(before: object, after: object, seed: int) -> Difference:
+    def significance(before: object, after: object, seed: int) -> Difference:
         calls.append(1)
         return better(before, after, seed) if len(calls) == 1 or not loses else worse(before, after, seed)
 
-    report = run(kb, generator=tiny_generator, questions=own, significance=of_call)
+    report = run(kb, generator=tiny_generator, questions=own, significance=significance)
     assert report.user.keys() == {"em", "f1", "acc@1", "acc@5"}
     assert report.published is not loses
     (kb / report.folder / "report.json").rename(kb / report.folder / "measured.json")

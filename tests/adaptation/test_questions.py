@@ -45,8 +45,8 @@ def test_documents_are_held_out_whole() -> None:
     passages = [passage(f"d{number}", f"Text {number}. More of {number}.") for number in range(60)]
     passages += [passage(f"d{number}", f"Other text {number}. Still more of {number}.") for number in range(60)]
     pairs = [Pair(f"question {number}", passage_candidates(row)[number % 2]) for number, row in enumerate(passages)]
-    gone = Pair("gone", passage_candidates(passage("x", "It was removed. It is gone."))[0])
-    train, held_out = build_tasks(passages, [*pairs, gone])
+    removed = Pair("gone", passage_candidates(passage("x", "It was removed. It is gone."))[0])
+    train, held_out = build_tasks(passages, [*pairs, removed])
     assert len(train.questions) + len(held_out.questions) == 120
     assert train.passages == held_out.passages == tuple(passages)
     candidates = [(row, sentence) for row in passages for sentence in row.sentences]

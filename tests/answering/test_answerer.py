@@ -181,9 +181,9 @@ def test_the_confidence_of_a_span_is_computed_from_every_stage(answerer: Answere
         return span_features(ScoredSpan(Span("x", 0, 1, passage, 0.0, {}), 3.0, whole), hits)
 
     first = features(1)
-    of_search = sentence_features(hits[1], hits[1].score)
-    of_search.pop("margin")
-    assert first == {**of_search, "passage_rank": 1.0, "span": -1.0, "passage_logit": 2.0, "agreement": 0.5,
+    search_features = sentence_features(hits[1], hits[1].score)
+    search_features.pop("margin")
+    assert first == {**search_features, "passage_rank": 1.0, "span": -1.0, "passage_logit": 2.0, "agreement": 0.5,
                      "reranking": -0.7, "reranking_logit": 0.0}  # fmt: skip
     second = features(0, span=-40.0, reranking=-40.0, reranking_logit=40.0)
     assert (second["passage_rank"], second["span"]) == (0.0, -MAX_LOG)

@@ -107,19 +107,19 @@ def test_a_question_for_several_things_prefers_the_block_that_is_a_list() -> Non
     odds, spans = [odds_of(hits[0], "sting."), odds_of(hits[1], "fly.")], [span_of(0, "sting"), span_of(1, "fly")]
     for question, added in (("what are the things that they can do", LISTED), ("how do they fly", 0.0)):
         scored = scored_blocks(question, spans, hits, odds, np.zeros(2), Combination())
-        assert {of_block.span.text: of_block.scores["structure"] for of_block in scored} == {"sting": 0.0, "fly": added}
+        assert {block.span.text: block.scores["structure"] for block in scored} == {"sting": 0.0, "fly": added}
     hits[1] = hit_of(1, "There are:\n\nsong\nSinging of a bird.\n\nfly\nFlying of one.\n\nSo it is.")
     scored = scored_blocks(
         "what are the things", spans, hits, [odds[0], odds_of(hits[1], "Flying")], np.zeros(2), Combination()
     )
-    assert {of_block.scores["structure"] for of_block in scored} == {0.0}
+    assert {block.scores["structure"] for block in scored} == {0.0}
 
 
 def test_a_block_below_the_heading_of_the_question_comes_first() -> None:
     hits = [hit_of(0, "Bees dance."), hit_of(1, "Bees dance.")]
     spans = [span_of(0, "first"), span_of(1, "second")]
     scored = scored_blocks("how do they", spans, hits, list(map(odds_of, hits)), np.array([0.1, 0.5]), Combination())
-    assert [of_block.span.text for of_block in scored] == ["second", "first"]
+    assert [block.span.text for block in scored] == ["second", "first"]
     assert scored[0].score - scored[1].score == pytest.approx(HEADING * 0.4)
 
 

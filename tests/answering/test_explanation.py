@@ -64,12 +64,12 @@ def test_the_stages_give_what_search_and_ask_give(kind: str, request: pytest.Fix
     assert sum(explanation.log_odds.values()) == pytest.approx(math.log(first.confidence / (1 - first.confidence)))
     assert explanation.threshold == answerer.calibration.threshold  # type: ignore[union-attr]
     for hit in explanation.hits:
-        of_hit = [
+        hit_answers = [
             a
             for a in explanation.answers
             if a.passage == hit.hit.passage and (kind == "spans" or a.start == hit.hit.sentence.start)
         ]
-        assert hit.answer == (of_hit[0] if of_hit and hit.was_read else None)
+        assert hit.answer == (hit_answers[0] if hit_answers and hit.was_read else None)
 
 
 def test_log_odds_are_of_the_passages_as_they_were_read(tmp_path: Path, fitted: Path, fitted_reader: Path) -> None:

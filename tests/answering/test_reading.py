@@ -121,7 +121,7 @@ class SpansByPassage(Spans):
     def readings(
         self, questions: Sequence[str], passages: Sequence[Sequence[tuple[str, str]]], k: int, *, excluded: object
     ) -> list[Reading]:
-        texts = [[text for _, text in of_question] for of_question in passages]
+        texts = [[text for _, text in question_passages] for question_passages in passages]
         spans = [
             Span(
                 answer,

@@ -30,7 +30,7 @@ def test_answers_that_are_shown_are_re_ranked(
     predictions.write_text("{}\n")
     asked: list[int] = []
 
-    def rerank(of_set: Any, folder: Path, count: int, saved: Path) -> list[Row]:
+    def rerank(rows: Any, folder: Path, count: int, saved: Path) -> list[Row]:
         asked.append(count)
         return []
 

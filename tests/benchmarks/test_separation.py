@@ -50,7 +50,7 @@ def slow_measures(questions: Floats, answers: Floats) -> dict[str, dict[str, flo
     for a in range(len(OWNERS)):
         for b in range(len(SIZES)):
             pairs["question_answer"][OWNERS[a] != b].append(inner(questions[a].tolist(), answers[b].tolist()))
-    return {name: slow_separation(*of_kind) for name, of_kind in pairs.items()}
+    return {name: slow_separation(*similarities) for name, similarities in pairs.items()}
 
 
 def test_a_separation_by_hand() -> None:

@@ -36,10 +36,10 @@ def drawn(seed: int) -> PairVectors:
 
 def test_regression_is_the_squared_distance_to_the_cross_encoders_vectors(teachers: ModuleType) -> None:
     dual, cross = drawn(0), drawn(1)
-    anchors, of_anchor = torch.tensor([1, 2, 4]), torch.tensor([1.0, 0.5, 2.0])
-    loss = teachers.regression(dual, cross, WEIGHTS, KERNELS, KERNELS, anchors=anchors, anchor_weights=of_anchor)
+    anchors, anchor_weights = torch.tensor([1, 2, 4]), torch.tensor([1.0, 0.5, 2.0])
+    loss = teachers.regression(dual, cross, WEIGHTS, KERNELS, KERNELS, anchors=anchors, anchor_weights=anchor_weights)
     expected = 0.0
-    for number, weight in zip(anchors.tolist(), of_anchor.tolist(), strict=True):
+    for number, weight in zip(anchors.tolist(), anchor_weights.tolist(), strict=True):
         for a, b in ((dual.questions, cross.questions), (dual.answers, cross.answers)):
             expected += weight * sum((x - y) ** 2 for x, y in zip(a[number].tolist(), b[number].tolist(), strict=True))
     assert loss.item() == pytest.approx(0.3 * expected / 3)
@@ -59,14 +59,14 @@ def test_widths_begin_at_the_medians_and_learn(teachers: ModuleType, both: bool)
     loss = teachers.LearnedWidths(both)
     first = loss(dual, cross, WEIGHTS, medians, medians)
     assert first.item() == pytest.approx(alignment_loss(dual, cross, WEIGHTS, medians, medians).item(), rel=1e-5)
-    begun = loss.widths()
-    assert {key.split()[0] for key in begun} == ({"dual", "cross"} if both else {"dual"})
-    assert len(begun) == (8 if both else 4)
+    start_widths = loss.widths()
+    assert {key.split()[0] for key in start_widths} == ({"dual", "cross"} if both else {"dual"})
+    assert len(start_widths) == (8 if both else 4)
     first.backward()
     for _ in range(30):
         loss(dual, cross, WEIGHTS, medians, medians).backward()
     assert loss(dual, cross, WEIGHTS, medians, medians).item() < first.item()
-    assert all(width != begun[key] for key, width in loss.widths().items())
+    assert all(width != start_widths[key] for key, width in loss.widths().items())
 
 
 def test_trainings_learn_from_the_teacher(teachers: ModuleType) -> None:

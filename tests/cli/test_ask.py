@@ -29,9 +29,9 @@ def test_places_are_those_of_the_file(kb: Path, library: Path, monkeypatch: pyte
     assert "library/bees.txt:3" in run(*asked).stdout
     answers = json.loads(run(*asked, "--json").stdout)["answers"]
     text = (library / "bees.txt").read_text()
-    of_bees = [answer for answer in answers if answer["document"].endswith("bees.txt")]
-    assert len(of_bees) == 3
-    for answer in of_bees:
+    bee_answers = [answer for answer in answers if answer["document"].endswith("bees.txt")]
+    assert len(bee_answers) == 3
+    for answer in bee_answers:
         place = answer["place"]
         assert text[place["source"]["start"] : place["source"]["end"]] == answer["text"]
         assert text.splitlines()[place["line"] - 1].find(answer["text"]) >= 0

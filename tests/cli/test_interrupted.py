@@ -163,13 +163,13 @@ def test_a_working_folder_that_is_gone(tmp_path: Path, library: Path, tiny: Path
         done = subprocess.run([sys.executable, "-P", "-c", code, *map(str, arguments)], capture_output=True, text=True, cwd=tmp_path / "gone")  # fmt: skip
         return done.returncode, done.stderr
 
-    gone = "error: {}: the working folder is gone; change to another one, or write the whole path\n"
+    error = "error: {}: the working folder is gone; change to another one, or write the whole path\n"
     kb = tmp_path / "kb"
-    assert command("index", "docs", "--index", "kb") == (2, gone.format("kb"))
+    assert command("index", "docs", "--index", "kb") == (2, error.format("kb"))
     assert command("index", library, "--index", kb, "--model", tiny) == (0, "")
     assert command("ask", "How many hearts?", "--index", kb, "--reader", "none")[0] == 0
     assert command("search", "hearts", "--index", kb) == (0, "")
     assert command("show", "octopus", "--index", kb)[1].startswith("error: octopus: ")
     for arguments in (["ask", "hearts", "--index", "kb"], ["search", "hearts", "--index", "kb"], ["check", "--index", "kb"]):
-        assert command(*arguments) == (2, gone.format("kb"))
-    assert command("index", library, "--index", kb, "--report", "report.csv") == (2, gone.format("report.csv"))
+        assert command(*arguments) == (2, error.format("kb"))
+    assert command("index", library, "--index", kb, "--report", "report.csv") == (2, error.format("report.csv"))

@@ -146,6 +146,6 @@ def test_the_sentence_at_a_character_of_a_passage() -> None:
     *_, passage = split_passages(Document("d", "", "Owls hoot.\n\n" + "We ran. They hid.  Then all left."), count, 8)
     assert passage.start > 0
     for place in range(len(passage.text)):
-        begun = [n for n, sentence in enumerate(passage.sentences) if sentence.start - passage.start <= place]
-        assert sentence_at(passage, place) == begun[-1]
+        started = [n for n, sentence in enumerate(passage.sentences) if sentence.start - passage.start <= place]
+        assert sentence_at(passage, place) == started[-1]
     assert sentence_at(passage, -5) == 0

@@ -30,8 +30,8 @@ def test_a_mark_is_placed_while_its_passage_stands() -> None:
 
 
 def test_each_kind_is_read_by_what_it_is_for(tmp_path: Path) -> None:
-    gone = replace(MARK, id=question_id("Who hums?"), question="Who hums?", document="wasps.md")
-    marks, placed = [NONE, gone, MARK], [(MARK, PASSAGE)]
+    unplaced = replace(MARK, id=question_id("Who hums?"), question="Who hums?", document="wasps.md")
+    marks, placed = [NONE, unplaced, MARK], [(MARK, PASSAGE)]
     assert write_marked(tmp_path / "q.jsonl", "questions", marks, placed) == 2
     questions = load_question_list(tmp_path / "q.jsonl")
     assert [(q.text, q.answers, q.document) for q in questions] == [

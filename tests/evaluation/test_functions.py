@@ -95,14 +95,14 @@ def test_reqa_of_sentences_with_several_questions(tiny: Path, tmp_path: Path) ->
     file.write_text(json.dumps({"version": "1.1", "data": articles}))
     common: dict[str, Any] = {"mode": "sparse", "model": tiny, "index": tmp_path / "kb"}
 
-    def asked_texts(folder: Path) -> list[str]:
+    def question_texts(folder: Path) -> list[str]:
         return [json.loads(line)["question"] for line in (folder / "per_question.jsonl").read_text().splitlines()]
 
     summary = evaluate_reqa(file, tmp_path / "f", min_questions=3, **common)
     assert summary["questions"] == 10 * 3 + 10 * 4
     assert summary["candidates"] == 80
     assert summary["settings"]["min_questions"] == 3
-    assert not any("sleeps" in question for question in asked_texts(tmp_path / "f"))
+    assert not any("sleeps" in question for question in question_texts(tmp_path / "f"))
     command = run(
         "eval", "reqa", "--data", file, "--min-questions", 3, "--mode", "sparse", "--model", tiny,
         "--index", tmp_path / "kb", "--out", tmp_path / "c",
@@ -111,15 +111,15 @@ def test_reqa_of_sentences_with_several_questions(tiny: Path, tmp_path: Path) ->
     # Questions are drawn from those that are left, and counted before the draw.
     drawn = evaluate_reqa(file, tmp_path / "d", min_questions=4, draw=9, seed=1, **common)
     assert drawn["questions"] == 9
-    assert {int(question.split()[-1]) % 4 for question in asked_texts(tmp_path / "d")} == {3}
+    assert {int(question.split()[-1]) % 4 for question in question_texts(tmp_path / "d")} == {3}
     common["index"] = tmp_path / "held"
     held = evaluate_reqa(file, tmp_path / "h", held_out=True, **common)
     assert "min_questions" not in held["settings"]
-    numbers = {int(question.split()[-1]) for question in asked_texts(tmp_path / "h")}
+    numbers = {int(question.split()[-1]) for question in question_texts(tmp_path / "h")}
     assert 0 < len(numbers) < 40
     both = evaluate_reqa(file, tmp_path / "b", held_out=True, min_questions=2, **common)
     assert both["candidates"] == held["candidates"]
-    assert {int(question.split()[-1]) for question in asked_texts(tmp_path / "b")} == {n for n in numbers if n % 4}
+    assert {int(question.split()[-1]) for question in question_texts(tmp_path / "b")} == {n for n in numbers if n % 4}
     with pytest.raises(
         InputError,
         match=r"stories\.json, held-out articles \(a tenth, chosen by title\): no answer sentence has 9 questions: ask for \d at",

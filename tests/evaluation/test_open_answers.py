@@ -65,8 +65,8 @@ def test_an_interrupted_run_goes_on_and_refusals_are_empty(
         hits = [Hit(1.0, _passage(text), sentence, 0, 0, {}) for text in texts]
         answers = [() if t == "q3" else (Answer(t, 0, 1, 0.5, sentence, _passage(t), 2.0, {}),) for t in texts]
         return [
-            Reply(of_question, (hit,) * 9, best=next(iter(of_question), None))
-            for of_question, hit in zip(answers, hits, strict=True)
+            Reply(question_answers, (hit,) * 9, best=next(iter(question_answers), None))
+            for question_answers, hit in zip(answers, hits, strict=True)
         ]
 
     monkeypatch.setattr(Answerer, "reply", reply)
@@ -89,9 +89,9 @@ def test_an_interrupted_run_goes_on_and_refusals_are_empty(
     assert predictions == {str(n): "" if n == 3 else f"q{n}" for n in range(20)}
     rows = [line.split() for line in (out / "run.trec").read_text().splitlines()]
     assert [row[2] for row in rows if row[0] == "7"] == ["of_q7"]  # five of its passages were read
-    of_q7 = json.loads((out / "per_question.jsonl").read_text().splitlines()[7])
-    assert [row["candidate"] for row in of_q7["top"]] == ["of q7"] * 3
-    assert of_q7["best"] == {"text": "q7", "confidence": 0.5}
+    row_of_q7 = json.loads((out / "per_question.jsonl").read_text().splitlines()[7])
+    assert [row["candidate"] for row in row_of_q7["top"]] == ["of q7"] * 3
+    assert row_of_q7["best"] == {"text": "q7", "confidence": 0.5}
 
 
 @pytest.mark.slow
@@ -197,7 +197,7 @@ def test_a_reading_begins_anew_under_other_titles(
         raise KeyboardInterrupt
 
     def read_titles(reader: Any, reranker: Any, questions: Any, passages: Any, *rest: Any) -> Any:
-        titles.extend(passage.title for of_question in passages for passage in of_question)
+        titles.extend(passage.title for question_passages in passages for passage in question_passages)
         return read(reader, reranker, questions, passages, *rest)
 
     arguments: dict[str, Any] = {"reader": tiny_reader, "span_reranker": None, "gold_passages": True}

@@ -37,7 +37,7 @@ def slow_loss(parameters: np.ndarray, sets: list[JudgedAnswers]) -> float:
             math.log1p(math.exp(-abs(z))) + max(z, 0) - z * right for z, right in zip(logits, answers.right, strict=True)
         ) / len(logits)
     deviations = np.concatenate([answers.x for answers in sets]).std(0)
-    answers = sum(len(of_set.x) for of_set in sets)
+    answers = sum(len(each.x) for each in sets)
     penalties = (w * w * (PENALTY + PRIOR * d * d / answers) for w, d in zip(parameters, deviations, strict=False))
     return float(total / len(sets) + sum(penalties))
 

@@ -33,9 +33,9 @@ def test_answers_are_found_by_the_sentence_of_the_data() -> None:
     by_sentence = Example(question("Who built tower 7?", "Ada 7"), ("The tower 7 was built by Ada 7.",))
     spaced = Example(question("How many floors has tower 3?", "3 floors"), ("It has 3 floors, and a roof.",))
     cut = Example(question("Who built 5?", "Ada 5"), ("built by Ada 5. It has 5 floors",))  # the data's sentences differ
-    gone = Example(question("Who built tower 99?", "Ada 99"), ("The tower 99 was built by Ada 99.",))
+    missing = Example(question("Who built tower 99?", "Ada 99"), ("The tower 99 was built by Ada 99.",))
     refused = Example(question("Who burnt tower 4?"), ("The tower 4 was built by Ada 4.",))
-    placed = place_examples([by_sentence, spaced, cut, gone, refused], passages())
+    placed = place_examples([by_sentence, spaced, cut, missing, refused], passages())
     assert [example.question.text for example in placed] == [
         "Who built tower 7?", "How many floors has tower 3?", "Who built 5?", "Who burnt tower 4?",
     ]  # fmt: skip

@@ -69,7 +69,7 @@ def test_new_numbers_of_words_are_those_of_renumbered_texts() -> None:
         np.testing.assert_array_equal(getattr(moved, name), getattr(expected, name))
 
 
-def of_parts(texts: list[list[int]], dead: set[int], sizes: Sequence[int]) -> Bm25:
+def in_parts(texts: list[list[int]], dead: set[int], sizes: Sequence[int]) -> Bm25:
     """The texts in parts of these sizes, of which some are dead."""
     parts, begin = [], 0
     for size in sizes:
@@ -84,7 +84,7 @@ def of_parts(texts: list[list[int]], dead: set[int], sizes: Sequence[int]) -> Bm
 def test_parts_with_dead_texts_give_the_scores_of_the_rest_in_one(sizes: Sequence[int], dead: set[int]) -> None:
     texts = random_texts(60, 1)
     live = [text for row, text in enumerate(texts) if row not in dead]
-    whole, several = Bm25([LivePostings.of(postings(live))], K1, SHARE), of_parts(texts, dead, sizes)
+    whole, several = Bm25([LivePostings.of(postings(live))], K1, SHARE), in_parts(texts, dead, sizes)
     assert len(several) == len(live)
     for question in ([3, 7, 7, 29], [0], [1, 28, 50]):
         numbers = np.array(question, np.int32)
@@ -94,9 +94,9 @@ def test_parts_with_dead_texts_give_the_scores_of_the_rest_in_one(sizes: Sequenc
         assert several.scores_of(numbers, places).tolist() == expected[places].tolist()
         assert several.bound(numbers, 2) == whole.bound(numbers, 2)
     for number in range(30):
-        holding = [row for row, text in enumerate(live) if number in text]
-        assert several.texts_with(number) == len(holding)
-        assert several.first_with(number, 2) == holding[:2]
+        rows = [row for row, text in enumerate(live) if number in text]
+        assert several.texts_with(number) == len(rows)
+        assert several.first_with(number, 2) == rows[:2]
 
 
 @pytest.mark.parametrize("sizes", [(40,), (15, 25)])

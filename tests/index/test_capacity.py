@@ -25,10 +25,10 @@ SMALL = Machine(2, 8e9)
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["passages"])
 def test_bytes_are_foretold(row: dict[str, Any]) -> None:
-    foretold, sizes = plan(row["passages"], SMALL), row["bytes"]
+    predicted, sizes = plan(row["passages"], SMALL), row["bytes"]
     words = sum(size for name, size in sizes.items() if name.endswith(".words.npy"))
     documents = sum(size for name, size in sizes.items() if name.endswith(".db"))
-    assert foretold.disk == pytest.approx(sum(sizes.values()), rel=0.15)
+    assert predicted.disk == pytest.approx(sum(sizes.values()), rel=0.15)
     assert row["passages"] * MEASURED.words == pytest.approx(words, rel=0.15)
     assert row["passages"] * MEASURED.documents == pytest.approx(documents, rel=0.15)
     vectors = sum(sizes.values()) - words - documents
@@ -38,21 +38,21 @@ def test_bytes_are_foretold(row: dict[str, Any]) -> None:
 def test_costs_are_those_that_were_measured() -> None:
     """Times differ by more from run to run: within a fifth at the largest size, where they count."""
     row, encoder = ROWS[-1], RESULTS["encoder"]
-    foretold = plan(row["passages"], SMALL)
+    predicted = plan(row["passages"], SMALL)
     assert MEASURED.encode == pytest.approx(encoder["encode"] / encoder["passages"], rel=0.05)
     assert MEASURED.characters == pytest.approx(row["characters"] / row["passages"], rel=0.05)
     assert MEASURED.sentences == pytest.approx(row["sentences"] / row["passages"], rel=0.05)
     for name in ("memory", "update"):
-        assert getattr(foretold, name) == pytest.approx(row[name], rel=0.2), name
-    assert foretold.write == pytest.approx(row["build"], rel=0.2)
+        assert getattr(predicted, name) == pytest.approx(row[name], rel=0.2), name
+    assert predicted.write == pytest.approx(row["build"], rel=0.2)
 
 
 @pytest.mark.parametrize("size", ["14000", "100000", "1000000"])
 def test_searches_are_foretold_up_to_a_million_passages(size: str) -> None:
     row = GROWTH[size]["search"]
-    foretold = plan(row["passages"], SMALL)
-    assert foretold.search == pytest.approx(row["processor ms"]["p50"] / 1000, rel=0.15)
-    assert foretold.disk == pytest.approx(row["passages"] * row["bytes a passage"], rel=0.15)
+    predicted = plan(row["passages"], SMALL)
+    assert predicted.search == pytest.approx(row["processor ms"]["p50"] / 1000, rel=0.15)
+    assert predicted.disk == pytest.approx(row["passages"] * row["bytes a passage"], rel=0.15)
 
 
 def test_a_plan_grows_with_the_passages_and_the_machine_is_counted() -> None:

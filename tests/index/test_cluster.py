@@ -77,8 +77,8 @@ def test_a_killed_worker_is_replaced(docs: Path, tiny: Path) -> None:
     killed: list[int] = []
 
     def kill_one() -> None:
-        begun = time.monotonic()
-        while not killed and time.monotonic() - begun < 120:
+        started = time.monotonic()
+        while not killed and time.monotonic() - started < 120:
             for process in workers()[:1]:
                 os.kill(process, signal.SIGKILL)
                 killed.append(process)
@@ -96,8 +96,8 @@ def test_a_killed_worker_is_replaced(docs: Path, tiny: Path) -> None:
 @with_ray
 def test_a_killed_driver_can_be_run_again(docs: Path, tiny: Path) -> None:
     driver = subprocess.Popen([sys.executable, "-c", DRIVER, str(tiny)])
-    begun = time.monotonic()
-    while not list(Path().glob("kb.shards/*/search-000001/manifest.json")) and time.monotonic() - begun < 120:
+    started = time.monotonic()
+    while not list(Path().glob("kb.shards/*/search-000001/manifest.json")) and time.monotonic() - started < 120:
         time.sleep(0.01)
     driver.kill()
     driver.wait()

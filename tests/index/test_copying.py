@@ -57,8 +57,8 @@ def test_a_copy_shares_its_files_and_goes_its_own_way(kb: Path, tmp_path: Path) 
     copy = tmp_path / "copy"
     assert copy_index(kb, copy) == 8
     assert_copied(copy, kb)
-    of_copy, of_kb = require_generation(copy), require_generation(kb)
-    assert all((of_copy / name).samefile(of_kb / name) for name in read_manifest(of_kb))
+    copied, original = require_generation(copy), require_generation(kb)
+    assert all((copied / name).samefile(original / name) for name in read_manifest(original))
     index_documents(copy, "A new fox.")
     shutil.rmtree(kb)
     assert len(hits(copy)) == 17

@@ -32,9 +32,9 @@ def kb(tmp_path: Path, library: Path, fitted: Path) -> Path:
 
 
 def published(kb: Path, fitted: Path, pipelines: dict[tuple[str, str], Fitted], fusion: bool = False) -> IndexFitted:
-    of_index = IndexFitted(model_fingerprint(fitted), FUSION if fusion else {}, pipelines)  # type: ignore[arg-type]
-    publish_fitted(kb, lambda _: of_index)
-    return of_index
+    index_fitted = IndexFitted(model_fingerprint(fitted), FUSION if fusion else {}, pipelines)  # type: ignore[arg-type]
+    publish_fitted(kb, lambda _: index_fitted)
+    return index_fitted
 
 
 def in_file(kb: Path) -> IndexFitted:
@@ -43,16 +43,16 @@ def in_file(kb: Path) -> IndexFitted:
 
 def test_an_open_index_follows_what_is_fitted(kb: Path, fitted: Path) -> None:
     with Index.open(kb) as index:
-        of_model, before = index.fitted, [hit.score for hit in index.search("boots")]
-        of_index = published(kb, fitted, READER, fusion=True)
-        assert in_file(kb) == of_index
+        model_fitted, before = index.fitted, [hit.score for hit in index.search("boots")]
+        index_fitted = published(kb, fitted, READER, fusion=True)
+        assert in_file(kb) == index_fitted
         assert index.weights("passage") == FUSION["passage"]
         assert [hit.score for hit in index.search("boots")] != before
-        assert index.fitted_of(index.snapshot()) == (Fitted(of_index.encoder, of_index.fusion), of_index)
-        assert of_model.calibration  # it was fitted with the encoder's own weights
+        assert index.fitted_of(index.snapshot()) == (Fitted(index_fitted.encoder, index_fitted.fusion), index_fitted)
+        assert model_fitted.calibration  # it was fitted with the encoder's own weights
         published(kb, fitted, READER | SENTENCES)
         assert [hit.score for hit in index.search("boots")] == before
-        assert index.fitted == of_model
+        assert index.fitted == model_fitted
         assert index.snapshot().index_fitted.pipelines == READER | SENTENCES
     with Index(kb, weights=FUSION) as index:  # type: ignore[arg-type]
         assert index.fitted_of(index.snapshot()) == (Fitted(), IndexFitted())
@@ -60,15 +60,15 @@ def test_an_open_index_follows_what_is_fitted(kb: Path, fitted: Path) -> None:
 
 
 def test_updates_and_copies_keep_it_and_another_encoder_does_not(kb: Path, library: Path, fitted: Path) -> None:
-    of_index = published(kb, fitted, READER)
+    index_fitted = published(kb, fitted, READER)
     (library / "bees.txt").write_text("Bees dance in the dark.\n")
     index_files(kb, library)
-    assert in_file(kb) == of_index
+    assert in_file(kb) == index_fitted
     (library / "more.txt").touch()  # nothing to encode
     index_files(kb, library)
-    assert in_file(kb) == of_index
+    assert in_file(kb) == index_fitted
     copy_generation(kb, kb.with_name("copy"))
-    assert in_file(kb.with_name("copy")) == of_index
+    assert in_file(kb.with_name("copy")) == index_fitted
     change_encoder(kb, make_model(kb.with_name("other"), seed=3))
     assert in_file(kb) == IndexFitted()
     with Index.open(kb) as index:

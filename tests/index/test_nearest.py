@@ -40,8 +40,8 @@ def obvious(parts: list[Segment], question: np.ndarray, count: int, allowed: np.
     large = np.repeat([part.bits is not None for part in parts], [len(part) for part in parts])
     counting = np.ones(len(codes), bool) if allowed is None else allowed
     differing = ((codes["codes"] > 0) != (question > 0)).sum(axis=1)
-    of_large = sorted(differing[large & counting])
-    limit = of_large[min(nearest.NEAREST * count, len(of_large)) - 1] if of_large else 0
+    large_distances = sorted(differing[large & counting])
+    limit = large_distances[min(nearest.NEAREST * count, len(large_distances)) - 1] if large_distances else 0
     places = [place for place in range(len(codes)) if counting[place] and (not large[place] or differing[place] <= limit)]
     return sorted(places, key=lambda place: (-products[place], place))[:count]
 

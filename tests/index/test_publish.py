@@ -245,9 +245,9 @@ def test_segments_stay_few(stream: list[int]) -> None:
     rounds = min(4_000, 2_000_000 // sum(stream))
     for size in stream * rounds:
         sizes.append(size)
-        of_update = update(sizes)
-        assert of_update <= RATIO * LARGEST
-        written += of_update
+        update_size = update(sizes)
+        assert update_size <= RATIO * LARGEST
+        written += update_size
         assert len(sizes) <= sum(sizes) // LARGEST + 3 * (2 + math.log(max(1, sum(sizes) / FIRST_TIER), RATIO))
     assert sum(sizes) == rounds * sum(stream)
     assert written < (50 if stream == [1] else 10) * sum(sizes)

@@ -99,14 +99,14 @@ def test_whatever_came_before_what_is_removed_leaves_no_copy(
         return Document(f"key{mark}", f"Title {mark}", body)
 
     index_documents(folder, [document(number) for number in range(60)], settings)
-    gone: list[str] = []
+    removed: list[str] = []
     for step in range(6):
         index_documents(folder, [document(100 * step + number) for number in range(60, 60 + rng.randrange(1, 9))])
         keys_now = rng.sample(sorted(texts), rng.randrange(1, 9))
-        gone += [texts.pop(key) for key in keys_now]
+        removed += [texts.pop(key) for key in keys_now]
         remove_documents(folder, keys_now)
         data = b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
-        assert [mark for mark in gone if mark.encode() in data] == []
+        assert [mark for mark in removed if mark.encode() in data] == []
         assert sorted(keys(folder)) == sorted(texts)
         assert all(mark.encode() in data for mark in texts.values())
         assert check_index(folder) == []

@@ -53,12 +53,12 @@ def killed(tmp_path: Path, library: Path, tiny: Path, monkeypatch: pytest.Monkey
     def kill(where: str) -> None:
         run = subprocess.run([sys.executable, "-c", KILLED, where], check=False)
         assert run.returncode == -signal.SIGKILL
-        assert holders() == ["search-000001"]
+        assert generations_with_secret() == ["search-000001"]
 
     return kill
 
 
-def holders() -> list[str]:
+def generations_with_secret() -> list[str]:
     """The generations that hold the secret in some file."""
     return sorted({path.parts[1] for path in Path("kb").rglob("*") if path.is_file() and SECRET in path.read_bytes()})
 
@@ -99,7 +99,7 @@ def test_what_a_killed_removal_left_goes_with_the_next_write(
 ) -> None:
     killed("whole")
     write(library)
-    assert holders() == []
+    assert generations_with_secret() == []
     assert check_index(Path("kb")) == []
 
 

@@ -66,7 +66,7 @@ def test_a_new_score_ranks_with_the_others(folder: Path) -> None:
         assert hit.scores.keys() == weights.keys()
         assert hit.score == pytest.approx(sum(weight * hit.scores[name] for name, weight in weights.items()), abs=1e-5)
     scores = list(index.score_all(["the fox of Title 2", "the fox of Title 0"]))
-    assert [int(np.argmax(of_question)) for of_question in scores] == [4, 0]
+    assert [int(np.argmax(question_scores)) for question_scores in scores] == [4, 0]
 
 
 def test_modes_choose_among_the_names(folder: Path) -> None:

@@ -337,8 +337,8 @@ def test_numbers_of_numpy_are_conditions() -> None:
 
 def test_a_string_is_scored_as_a_list_of_one(index: Index) -> None:
     for scores in (index.score_all, index.raw_scores):
-        of_string, of_list = (list(scores(questions)) for questions in ("fox", ["fox"]))
-        assert len(of_string) == len(of_list) == 1
+        string_scores, list_scores = (list(scores(questions)) for questions in ("fox", ["fox"]))
+        assert len(string_scores) == len(list_scores) == 1
         with pytest.raises(InputError, match="questions are a string or a list of strings, not None"):
             scores(None)  # type: ignore[arg-type]
     assert np.array_equal(next(index.score_all("fox")), next(index.score_all(["fox"])))

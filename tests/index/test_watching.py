@@ -122,9 +122,9 @@ def test_what_is_being_written_is_waited_for(folder: Path, monkeypatch: pytest.M
     monkeypatch.setattr(watching, "LONGEST_WAIT", 1.0)
     updates = Updates()
     with watched([folder], updates), (folder / "log.txt").open("w") as file:
-        begun = time.monotonic()
+        started = time.monotonic()
         while updates.count < 2:  # it never stands still
-            assert time.monotonic() < begun + PATIENCE
+            assert time.monotonic() < started + PATIENCE
             file.write("A line.\n")
             file.flush()
             time.sleep(0.05)

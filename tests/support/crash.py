@@ -329,8 +329,8 @@ class Crashes:
             write, after, {way: self._compare(killed, after if after == "new" else "old", way) for way in ways or self.ways}
         )
 
-    def _compare(self, killed: Path, begun: str, way: str) -> list[str]:
-        expected = self._expect(begun, way)
+    def _compare(self, killed: Path, start: str, way: str) -> list[str]:
+        expected = self._expect(start, way)
         _copy(killed, self._index)
         try:
             states = self._go_on(way)
@@ -338,15 +338,15 @@ class Crashes:
             return [str(error)]
         return [line for a, b in zip(expected, states, strict=True) for line in differences(a, b)]
 
-    def _expect(self, begun: str, way: str) -> list[State]:
+    def _expect(self, start: str, way: str) -> list[State]:
         """The states that are reached without a crash, from before the update or from after it."""
-        if (begun, way) not in self._expected:
-            if begun == "new":
+        if (start, way) not in self._expected:
+            if start == "new":
                 self._update()
             else:
                 _copy(self._start, self._index)
-            self._expected[begun, way] = self._go_on(way)
-        return self._expected[begun, way]
+            self._expected[start, way] = self._go_on(way)
+        return self._expected[start, way]
 
     def _go_on(self, way: str) -> list[State]:
         """The states that the commands of a way reach."""

@@ -9,7 +9,9 @@ OPTIONS = "-l, --keep-last=N\nkeep some\n\n--keep=N\nkeep all, not with --keep-l
 
 def cut(question: str, *texts: tuple[str, str]) -> list[list[str]]:
     ranges = other_entries(question, [("a.1", *text) for text in texts])
-    return [[text[start:end].strip() for start, end in of_text] for of_text, (_, text) in zip(ranges, texts, strict=True)]
+    return [
+        [text[start:end].strip() for start, end in text_ranges] for text_ranges, (_, text) in zip(ranges, texts, strict=True)
+    ]
 
 
 @pytest.mark.parametrize(

@@ -91,8 +91,8 @@ def test_candidates_have_the_rows_of_all_passages(index: Index) -> None:
         one = np.array([1])
         assert np.array_equal(vectors_of(some.vectors[unit].take(one)), some.all_vectors(unit)[one])
     assert np.array_equal(every.passage_ids[every.sentence_rows[rows["sentence"]]], some.passage_ids[some.sentence_rows])
-    of_them = np.isin(every.passage_ids, some.passage_ids)[every.sentence_rows]
-    assert some.sentence_ids.tolist() == every.sentence_ids[of_them].tolist()
+    in_candidates = np.isin(every.passage_ids, some.passage_ids)[every.sentence_rows]
+    assert some.sentence_ids.tolist() == every.sentence_ids[in_candidates].tolist()
 
 
 def test_a_sample_is_spread_over_all_passages(index: Index) -> None:

@@ -76,13 +76,13 @@ def test_steps_with_the_cache_equal_one_pass_over_everything(generator: Question
         logits = decoder.start(prefixes)
         rows = [(prefix, [*prefix]) for prefix in prefixes]
         for step in range(6):
-            for (prefix, ids), of_row in zip(rows, logits, strict=True):
+            for (prefix, ids), row_logits in zip(rows, logits, strict=True):
                 row, question = torch.tensor([ids]), len(ids) - len(prefix)
                 types = torch.tensor([[0] * len(prefix) + [1] * question])
                 predicts = torch.arange(len(ids))[None] == len(ids) - 1
                 with torch.no_grad():
                     full = module(row, torch.tensor([len(prefix)]), torch.tensor([len(ids)]), types, predicts)
-                assert np.abs(full[0].numpy() - of_row).max() < 1e-4
+                assert np.abs(full[0].numpy() - row_logits).max() < 1e-4
             # Rows leave, come twice and change places, as those of beams do.
             chosen = rng.integers(0, len(rows), (2 * len(prefixes), 11, 7, 16, 2, 5)[step])
             tokens = rng.integers(4, 70, len(chosen))

@@ -72,9 +72,9 @@ def test_the_mask_is_added_to_the_scores_so_it_must_be_a_float(tiny_generator: P
     changed = ids.clone()
     changed[0, -1] += 1
 
-    def leak(of_mask: torch.Tensor) -> float:
+    def leak(mask: torch.Tensor) -> float:
         with torch.no_grad():
-            first, second = (module.bert(i, of_mask, use_cache=False).last_hidden_state for i in (ids, changed))
+            first, second = (module.bert(i, mask, use_cache=False).last_hidden_state for i in (ids, changed))
         return float((first - second)[0, : TOKENS - 1].abs().max())
 
     assert leak(mask) < 1e-6

@@ -117,10 +117,10 @@ def test_scores_are_those_of_a_full_pass_and_the_batch_does_not_matter(
     for chosen, tokens in (([3, 0, 0, 2], [9, 8, 7, 6]), ([2, 1], [5, 9])):
         logits = decoder.step(chosen, tokens)
         rows = [(rows[i][0], [*rows[i][1], token]) for i, token in zip(chosen, tokens, strict=True)]
-    for (prefix, written), of_row in zip(rows, logits, strict=True):
+    for (prefix, written), row_logits in zip(rows, logits, strict=True):
         with torch.no_grad():
             full = model(torch.tensor([prefix]), decoder_input_ids=torch.tensor([written])).logits[0, -1]
-        assert of_row == pytest.approx(full.numpy(), abs=1e-3)
+        assert row_logits == pytest.approx(full.numpy(), abs=1e-3)
 
 
 def test_no_special_token_is_written(generator: QuestionGenerator) -> None:

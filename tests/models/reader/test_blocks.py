@@ -29,13 +29,13 @@ def test_tokens_get_the_mean_of_their_windows(block_reader: Path) -> None:
     for (title, text), odds in zip(PASSAGES, reading.odds, strict=True):
         windows = reader.inputs.windows(tokens[QUESTION], tokens[title], tokens[text])
         assert len(windows) > 2 or text != LONG
-        of_token: list[list[float]] = [[] for _ in tokens[text].ids]
+        token_odds: list[list[float]] = [[] for _ in tokens[text].ids]
         for window in windows:
             for _, (_, _, _, log_odds) in reader.session.run(window_batches([window])):
                 for place in range(window.first, window.last):
-                    of_token[window.begin + place - window.first].append(float(log_odds[0, place]))
+                    token_odds[window.begin + place - window.first].append(float(log_odds[0, place]))
         assert np.array_equal(odds.offsets, tokens[text].offsets)
-        assert odds.log_odds.tolist() == pytest.approx([sum(values) / len(values) for values in of_token], abs=1e-4)
+        assert odds.log_odds.tolist() == pytest.approx([sum(values) / len(values) for values in token_odds], abs=1e-4)
 
 
 @pytest.mark.train

@@ -82,7 +82,7 @@ def test_passages_are_drawn_anew_for_every_epoch_and_alike_by_a_seed(kb: Path, q
     recipe = index_recipe(kb, questions, tiny)
     groups, _ = drawn_groups(recipe, tiny)
     ids = [[window.ids for window in group.windows] for group in groups]
-    first, second = ({json.dumps(of_group[:1]) for of_group in part} for part in (ids[:7], ids[7:]))
+    first, second = ({json.dumps(group[:1]) for group in part} for part in (ids[:7], ids[7:]))
     assert first != second
     assert [[window.ids for window in group.windows] for group in drawn_groups(recipe, tiny)[0]] == ids
     other = drawn_groups(recipe.model_copy(update={"seed": 1}), tiny)[0]
