@@ -6,7 +6,10 @@ from statistics import mean
 
 from matplotlib.axes import Axes
 
-from support.charts import INK, OTHER, OURS, SECOND, THIRD, bars, bars_with_errors, paired_bars, read, triple_bars
+from support.charts import INK, OTHER, OURS, SECOND, bars, bars_with_errors, paired_bars, read, triple_bars
+
+WIDTH_96 = {"SQuAD": "squad-reqa"}
+"""The collections of the page on silver pairs, and their files."""
 
 
 def reranking(axes: Axes) -> None:
@@ -27,29 +30,29 @@ def reranking(axes: Axes) -> None:
 
 
 def silver_pairs(axes: Axes) -> None:
-    """Draw what each use of the classifier gains in a dual encoder, compared with training on the gold pairs alone."""
-    one_seed = {"SQuAD": "squad-reqa", "NQ": "nq-nq", "MedQuAD": "medquad-test-medquad-classifier"}
-    three_seeds = {"SQuAD": "squad-reqa-3-seeds", "NQ": "nq-nq-3-seeds"}
+    """Draw what each use of the classifier gains in a dual encoder of width 96 over the gold pairs alone, three seeds."""
+    runs = {name: read(f"silver/{file}-96-wide-3-seeds.json")["runs"] for name, file in WIDTH_96.items()}
     uses = {
         "hard negatives\n(no classifier)": "dense, + mined negatives",
         "soft labels": "dense, + soft labels",
-        "silver pairs": "dense, + silver, w = p^2",
+        "silver pairs, w = p²": "dense, + silver, w = p^2",
+        "silver pairs, w = 1": "dense, + silver, w = 1",
+        "silver pairs alone": "dense, silver alone",
     }
-    styles = {"SQuAD": (OURS, "o"), "NQ": (SECOND, "s"), "MedQuAD": (THIRD, "D")}
-    for offset, name in enumerate(one_seed):
-        single = read(f"silver/{one_seed[name]}.json")["runs"]
-        several = read(f"silver/{three_seeds[name]}.json")["runs"] if name in three_seeds else {}
-        gains = [(several if key in several else single)[key]["mrr over dense, gold"] for key in uses.values()]
-        means = [100 * gain["mean"] for gain in gains]
-        below = [100 * (gain["mean"] - gain["low"]) for gain in gains]
-        above = [100 * (gain["high"] - gain["mean"]) for gain in gains]
-        places = [row + 0.2 * (offset - 1) for row in range(len(uses))]
-        colour, marker = styles[name]
-        axes.errorbar(means, places, xerr=[below, above], fmt=marker, color=colour, capsize=3, markersize=6, label=name)
+    for offset, (name, colour, marker) in enumerate(zip(runs, (OURS, SECOND), ("o", "s"), strict=False)):
+        gains = {
+            row - 0.1 + 0.2 * offset: runs[name][use]["mrr over dense, gold"]
+            for row, use in enumerate(uses.values())
+            if use in runs[name]
+        }
+        means = [100 * gain["mean"] for gain in gains.values()]
+        below = [100 * (gain["mean"] - gain["low"]) for gain in gains.values()]
+        above = [100 * (gain["high"] - gain["mean"]) for gain in gains.values()]
+        axes.errorbar(means, [*gains], xerr=[below, above], fmt=marker, color=colour, capsize=3, markersize=6, label=name)
     axes.axvline(0, color=INK, linewidth=1)
     axes.set_yticks(range(len(uses)), list(uses))
     axes.set_ylim(len(uses) - 0.5, -0.5)
-    axes.set_xlabel("MRR gained over training on gold pairs alone (95% interval)")
+    axes.set_xlabel("MRR gained over training on gold pairs alone (95% over questions)")
     axes.legend(loc="lower right")
 
 
