@@ -54,6 +54,28 @@ def test_the_stages_as_tables_and_as_json(kb: Path, fitted_reader: Path, monkeyp
     assert any(line.lstrip().startswith(f"{holding[0]['rank']} *") for line in lines)
 
 
+@pytest.mark.parametrize("columns", [44, 72, 160])
+def test_places_are_never_broken(
+    columns: int, tmp_path: Path, fitted: Path, fitted_reader: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the table has no room for them, they stand below it."""
+    documents = tmp_path / "documents"
+    documents.mkdir()
+    names = [f"administration-of-the-routing-daemons-{name}.txt" for name in ("first", "second")]
+    for name in names:
+        (documents / name).write_text(f"Bees dance in the {name} hive.\n")
+    assert run("index", documents, "--index", tmp_path / "kb", "--model", fitted).exit_code == 0
+    monkeypatch.setenv("COLUMNS", str(columns))
+    shown = run("explain", "Where do bees dance?", "--index", tmp_path / "kb", "--reader", fitted_reader)
+    assert shown.exit_code == 0, shown.stderr
+    heading = next(line for line in shown.stdout.splitlines() if line.lstrip().startswith("#"))
+    assert ("place" in heading) is (columns > 100)
+    assert all(f"{name}:1" in shown.stdout for name in names)
+    monkeypatch.setattr("oreqa.cli.explain.questions_of", lambda *_, **__: ["Who dances?", "Where?"])  # as if piped
+    two = run("explain", "--index", tmp_path / "kb")
+    assert two.stderr == "error: standard input holds 2 questions: explain one; oreqa ask --questions takes many\n"
+
+
 def test_words_that_no_passage_read_contains(tmp_path: Path, fitted: Path, fitted_reader: Path) -> None:
     words = [f"{name}ish" for name in ("red", "blue", "green", "grey", "brown", "pink", "black", "white")]
     (tmp_path / "words.csv").write_text("\n".join(["word", *(f"It is {word}." for word in words)]) + "\n")

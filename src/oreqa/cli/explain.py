@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -17,7 +17,7 @@ from oreqa.errors import InputError
 from oreqa.paths import index_option
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from rich.table import Table
@@ -28,6 +28,8 @@ SHOWN_HITS, SHOWN_ANSWERS, SHOWN_TEXT, SHOWN_SENTENCE = 8, 5, 40, 200
 """Passages and answers shown of those compared, and characters of an answer and of a sentence."""
 SHOWN_FOLDER = 12
 """A folder common to all places is named once, below the table, if it has this many characters."""
+ANSWER_ROOM = 16
+"""Columns that answers beside places have, beyond those of their longest word."""
 
 _RANKS = {"cosine": ("sentence_cosine", "passage_cosine"), "BM25": ("sentence_bm25", "passage_bm25")}
 _SCORES = ("span", "selection", "retrieval", "structure", "agreement", "reranking", "score")
@@ -63,7 +65,7 @@ def explain(
 
     text, *others = questions_of(question, None, context.args, takes_file=False)
     if others:
-        raise InputError(f"standard input holds {1 + len(others)} questions; explain one at a time")
+        raise InputError(f"standard input holds {1 + len(others)} questions: explain one; oreqa ask --questions takes many")
     answerer = Answerer.load(index, device, quality=quality, reader=model_or_none(reader), span_reranker=span_reranker)
     explanation = answerer.explain(text, expected, where=parse_conditions(where or ()))
     if not explanation.hits:
@@ -76,10 +78,11 @@ def explain(
 
 
 def _print(explanation: Explanation, expected: str | None, index: Path, where: Iterable[str], reads_best: bool) -> None:
+    from rich.cells import cell_len
     from rich.text import Text
 
     from oreqa.answering.combining import SCORE_MEANINGS
-    from oreqa.cli.console import Console
+    from oreqa.cli.console import Console, SourceLine
 
     console = Console()
     console.print(Text(one_line(explanation.reason), "bold"))
@@ -103,7 +106,14 @@ def _print(explanation: Explanation, expected: str | None, index: Path, where: I
         console.print("\nSearch: ranks of sentence / passage by cosine and by BM25", style="bold cyan")
         hits = _shown_hits(explanation.hits)
         folder = _folder_of(hits)
-        console.print(_hits_table(hits, folder))
+        table = _hits_table(hits, {})
+        places = {hit.rank: visible(_place(hit).removeprefix(folder)) for hit in hits}
+        if console.measure(table).minimum + ANSWER_ROOM + max(map(cell_len, places.values())) <= console.width:
+            console.print(_hits_table(hits, places))
+        else:  # the table would break the places
+            console.print(table)
+            for rank, place in places.items():
+                console.print(SourceLine(f"{rank:3}  {place}", "", 0, style=""), crop=False)
         if folder:
             say(f"places are below {one_line(folder)}")
     if explanation.answers:
@@ -151,17 +161,18 @@ def _shown_hits(hits: Iterable[RankedHit]) -> list[RankedHit]:
     return [hit for hit in hits if hit.rank <= SHOWN_HITS or hit.was_read or hit is expected]
 
 
-def _hits_table(hits: list[RankedHit], folder: str) -> Table:
-    """Return the table of hits, with their places below ``folder``."""
+def _hits_table(hits: list[RankedHit], places: Mapping[int, str]) -> Table:
+    """Return the table of hits, with their ``places`` by rank, if there are any."""
     columns = {name: scores for name, scores in _RANKS.items() if all(score in hits[0].ranks for score in scores)}
     answered = ["best answer in it"] if any(hit.answer for hit in hits) else []
-    table = _table("#", *columns, "read", *answered, "place")
+    table = _table("#", *columns, "read", *answered, *(["place"] if places else []))
     for hit in hits:
         read = "yes" if hit.was_read else "lacks the identifier" if hit.lacks_names else ""
         mark = " *" if hit.holds_expected else ""
         answer = [_short(hit.answer.text) if hit.answer else ""] if answered else []
         ranks = (" / ".join(str(hit.ranks[score]) for score in scores) for scores in columns.values())
-        table.add_row(f"{hit.rank}{mark}", *ranks, read, *answer, _place(hit).removeprefix(folder))
+        place = [places[hit.rank]] if places else []
+        table.add_row(f"{hit.rank}{mark}", *ranks, read, *answer, *place)
     if any(hit.holds_expected for hit in hits):
         table.caption = "* holds the right answer"
     return table
@@ -209,7 +220,8 @@ def _table(*columns: str) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), caption_justify="left")
     for column in columns:
         is_text = column in ("answer", "best answer in it", "place", "read", "feature")
-        table.add_column(column, header_style="dim", justify="left" if is_text else "right", overflow="fold")
+        justify: Literal["left", "right"] = "left" if is_text else "right"
+        table.add_column(column, header_style="dim", justify=justify, overflow="fold", no_wrap=column == "place")
     return table
 
 
