@@ -41,6 +41,24 @@ def test_a_block_with_what_it_leaves_out() -> None:
     }
 
 
+def test_a_long_quote_without_styles_marks_the_answer() -> None:
+    """An answer that two lines of the source share is marked once; a short quote needs no mark."""
+    filler = "Nothing of it matters here, as it only fills. " * 6
+    for words, quoted in ((filler, True), ("", False)):
+        text = f"{words}The timeout timer is one hundred\nand eighty seconds."
+        sentences = tuple(Sentence(text[a:b], a, b) for a, b in ((0, len(words)), (len(words), len(text))) if b > a)
+        passage = Passage("a.md", "", "", text, 0, len(text), sentences)
+        start = text.index("one")
+        answer = Answer(text[start:-1], start, len(text) - 1, 0.5, sentences[-1], passage, 1.0, {})
+        piped, terminal = io.StringIO(), io.StringIO()
+        Console(file=piped, width=200).print(render_answer(answer, styled=False))
+        Console(file=terminal, width=200).print(render_answer(answer))
+        shown = " ".join(piped.getvalue().split())
+        assert ("The timeout timer is **one hundred and eighty seconds**." in shown) is quoted
+        assert "**" not in terminal.getvalue()
+        assert piped.getvalue().replace("**", "").split() == terminal.getvalue().split()
+
+
 def test_all_spans_of_an_answer_are_named_and_marked() -> None:
     text = "It speaks TLS and SSH. So does QUIC."
     sentences = (Sentence("It speaks TLS and SSH.", 5, 27), Sentence("So does QUIC.", 28, 41))

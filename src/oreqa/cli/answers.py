@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from oreqa.cli.hits import shown_path, source_line
+from oreqa.cli.hits import EXTRACT, shown_path, source_line
 from oreqa.cli.output import one_line, visible
 from oreqa.paths import index_option
 
@@ -26,8 +26,8 @@ ROWS_SHOWN = 3
 def render_answer(answer: Answer, whole: bool = True, note: str = "", styled: bool = True) -> RenderableType:
     """Render an answer for a terminal, with its sentence or its ``whole`` passage, and a ``note`` below.
 
-    Unless ``styled``, its text is shown next to its probability even if a block marks it. Print it with ``crop=False``:
-    the place is never cut off.
+    Unless ``styled``, its text is shown next to its probability even if a block marks it, and stands between asterisks in a
+    long quote. Print it with ``crop=False``: the place is never cut off.
     """
     from rich.console import Group
     from rich.table import Table
@@ -44,7 +44,7 @@ def render_answer(answer: Answer, whole: bool = True, note: str = "", styled: bo
     head = Table.grid(padding=(0, 1))
     head.add_row(sure, Text(one_line(answer.whole_text), "bold"))
     if answer.form == "block":
-        blocks = (Indented(text, 5) for text in _block_texts(answer))
+        blocks = (Indented(_quoted(text, styled), 5) for text in _block_texts(answer))
         return Group(sure if styled else head, *blocks, source, *marks, "")
     if answer.computation:
         return Group(head, *_computation_parts(answer.computation), *marks, "")
@@ -52,12 +52,13 @@ def render_answer(answer: Answer, whole: bool = True, note: str = "", styled: bo
     if not whole and answer.text != sentence.text:
         text = Text(visible(passage.text, lines=True))
         _mark_spans(text, answer, passage.start, "bold underline")
-        parts.append(Indented(unwrapped(text, sentence.start - passage.start, sentence.end - passage.start), 5))
+        quote = unwrapped(text, sentence.start - passage.start, sentence.end - passage.start)
+        parts.append(Indented(_quoted(quote, styled), 5))
     if whole and (len(passage.sentences) > 1 or answer.text != sentence.text):
         text = Text(visible(passage.text, lines=True), style="dim")
         text.stylize("not dim", sentence.start - passage.start, sentence.end - passage.start)
         _mark_spans(text, answer, passage.start, "not dim bold underline")
-        parts.append(Indented(unwrapped(text), 5))
+        parts.append(Indented(_quoted(unwrapped(text), styled), 5))
     return Group(*parts, source, *marks, "")
 
 
@@ -66,6 +67,23 @@ def _mark_spans(text: Text, answer: Answer, offset: int, style: str) -> None:
     for start, end in answer.marked:
         if offset <= start < offset + len(text):
             text.stylize(style, start - offset, end - offset)
+
+
+def _quoted(quote: Text, styled: bool) -> Text:
+    """Return a quote, with asterisks around what is underlined in it if it is long and is not shown ``styled``."""
+    if styled or len(quote) <= EXTRACT:
+        return quote
+    ranges: list[tuple[int, int]] = []
+    for span in sorted(quote.spans):
+        if "underline" not in str(span.style):
+            continue
+        if ranges and span.start <= ranges[-1][1]:  # the rest of it, on the next line of the source
+            ranges[-1] = ranges[-1][0], max(span.end, ranges[-1][1])
+        else:
+            ranges.append((span.start, span.end))
+    for start, end in reversed(ranges):
+        quote = quote[:start].append("**").append_text(quote[start:end]).append("**").append_text(quote[end:])
+    return quote
 
 
 def _marks(answer: Answer) -> Iterator[str]:
