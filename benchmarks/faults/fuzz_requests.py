@@ -118,8 +118,8 @@ def requests(folder: Path) -> list[Request]:
 
     def read(rng: random.Random) -> None:
         question, passages = odd(rng), [odd_text(rng) for _ in range(rng.randint(0, 3))]
-        of_questions: Any = reader.read(question, passages, k=odd_number(rng))
-        for span in of_questions if isinstance(question, str) else ():
+        spans: Any = reader.read(question, passages, k=odd_number(rng))
+        for span in spans if isinstance(question, str) else ():
             assert isinstance(span, Span)
             assert passages[span.passage_number][span.start : span.end] == span.text
 

@@ -60,11 +60,11 @@ def _sentences(*texts: str) -> Iterator[str]:
 
 def score(text: str, lead: str, parts: Sequence[str]) -> dict[str, float]:
     """Return precision, recall and F1 of a text's sentences against a block, and whether all its parts are there."""
-    asked, accepted = list(_sentences(*parts)), [*_sentences(lead), *_sentences(*parts)]
+    required, accepted = list(_sentences(*parts)), [*_sentences(lead), *_sentences(*parts)]
     whole, given = _words(" ".join((lead, *parts))), list(_sentences(text))
     right = [s in whole or any(other in s for other in accepted if other.count(" ") > 3) for s in given]
     shown, steps = _words(text), [words for part in parts if (words := _words(part)).strip()]
-    precision, recall = (float(np.mean(values)) if values else 0.0 for values in (right, [s in shown for s in asked]))
+    precision, recall = (float(np.mean(values)) if values else 0.0 for values in (right, [s in shown for s in required]))
     f1 = 2 * precision * recall / (precision + recall) if precision and recall else 0.0
     return {"f1": f1, "precision": precision, "recall": recall, "all": float(all(s in shown for s in steps))}
 
@@ -78,10 +78,10 @@ def measure(work: Path, rows: Sequence[dict[str, Any]], reader: str) -> dict[str
     """Return the measures of a reader's first answers."""
     answers: dict[str, list[Answer]] = {}
     for name in sorted({row["collection"] for row in rows}):
-        asked = [row for row in rows if row["collection"] == name]
+        selected = [row for row in rows if row["collection"] == name]
         with Answerer.load(work / "indexes" / "blocks" / name, reader=reader) as answerer:
-            replies = answerer.ask([row["question"] for row in asked], threshold=0)
-        answers |= {row["id"]: given for row, given in zip(asked, replies, strict=True)}
+            replies = answerer.ask([row["question"] for row in selected], threshold=0)
+        answers |= {row["id"]: given for row, given in zip(selected, replies, strict=True)}
     outcome: dict[str, Any] = {"questions": len(rows)}
     for what, text in SHOWN.items():
         scores = [

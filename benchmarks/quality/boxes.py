@@ -71,16 +71,16 @@ def main() -> None:
             if not is_equal and count - right <= SHOWN:
                 print(f"{file.name}, page {boxes[0].page if boxes else None}: {wanted!r}: {' '.join(held)!r}", flush=True)
         rows[f"{manual.collection}: {file.stem}"] = {"answers": count, "equal": right}
-    asked, equal = (sum(row[name] for row in rows.values()) for name in ("answers", "equal"))
-    of_boxes, of_pages = ([1000 * each for each in statistics.quantiles(taken, n=20)] for taken in (seconds, drawing))
+    answer_count, equal = (sum(row[name] for row in rows.values()) for name in ("answers", "equal"))
+    box_ms, page_ms = ([1000 * each for each in statistics.quantiles(taken, n=20)] for taken in (seconds, drawing))
     figures = {
-        "answers": asked,
+        "answers": answer_count,
         "equal": equal,
-        "equal_percent": round(100 * equal / asked, 2),
-        "cpu_ms_median": round(of_boxes[9], 1),
-        "cpu_ms_p95": round(of_boxes[18], 1),
-        "page_cpu_ms_median": round(of_pages[9], 1),
-        "page_cpu_ms_p95": round(of_pages[18], 1),
+        "equal_percent": round(100 * equal / answer_count, 2),
+        "cpu_ms_median": round(box_ms[9], 1),
+        "cpu_ms_p95": round(box_ms[18], 1),
+        "page_cpu_ms_median": round(page_ms[9], 1),
+        "page_cpu_ms_p95": round(page_ms[18], 1),
         "load": round(os.getloadavg()[0], 1),
         "layout_bytes_a_page": round(size / pages, 1),
         "pages": pages,

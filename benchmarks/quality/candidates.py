@@ -39,15 +39,15 @@ Asked = list[tuple[str, set[str]]]
 
 def questions(data: Path, documents: list[Document], count: int) -> dict[str, Asked]:
     """Up to ``count`` questions of each set, evenly spread, of those that these documents answer."""
-    asked: dict[str, Asked] = {"SQuAD dev": [(q.text, {p.text}) for p in squad(data) for q in p.questions]}
+    sets: dict[str, Asked] = {"SQuAD dev": [(q.text, {p.text}) for p in squad(data) for q in p.questions]}
     for name, split in SPLITS.items():
         task = load_beir(data / "retrieval" / name, split)
         texts = {entry.id: entry.text for entry in task.corpus}
-        asked[name] = [
+        sets[name] = [
             (task.queries[q], {texts[d] for d, grade in golds.items() if grade}) for q, golds in task.qrels.items()
         ]
     held = {document.text for document in documents}
-    answered = {name: [row for row in rows if row[1] & held] for name, rows in asked.items()}
+    answered = {name: [row for row in rows if row[1] & held] for name, rows in sets.items()}
     return {name: rows[:: -(-len(rows) // count)] for name, rows in answered.items() if rows}
 
 
@@ -60,11 +60,11 @@ def ask(index: Index, question: str) -> dict[str, list[Hit]]:
     return hits
 
 
-def measure(index: Index, asked: Asked) -> dict[str, object]:
+def measure(index: Index, questions_and_golds: Asked) -> dict[str, object]:
     """The figures of one index and one set's questions."""
     rows = []
-    index.search(asked[0][0], 10)
-    for question, golds in asked:
+    index.search(questions_and_golds[0][0], 10)
+    for question, golds in questions_and_golds:
         hits = ask(index, question)
         every, best = ([hit.sentence_id for hit in hits[way]] for way in WAYS)
         rank = {way: next((1 / n for n, hit in enumerate(hits[way], 1) if hit.passage.text in golds), 0.0) for way in WAYS}
@@ -89,8 +89,8 @@ def main() -> None:
     for size in options.sizes:
         passages = [paragraph_passage(document) for document in every[:size]]
         with index_passages(options.work / "index", passages, Settings()) as index:
-            asked = questions(options.data, every[:size], options.questions)
-            rows.append({**index.counts(), **{name: measure(index, of_set) for name, of_set in asked.items()}})
+            sets = questions(options.data, every[:size], options.questions)
+            rows.append({**index.counts(), **{name: measure(index, pairs) for name, pairs in sets.items()}})
         print(rows[-1], flush=True)
     report("capacity/candidates", {"collections": rows})
 

@@ -50,16 +50,16 @@ def questions(name: str, text: str) -> list[OpenQuestion]:
     """Return the questions about one log."""
     headings = list(_HEADING.finditer(text))
     latest = max((match[1] for match in headings), key=lambda version: [int(part) for part in version.split(".")])
-    asked = [("latest", f"What is the latest version of {name}?", latest)]
+    rows = [("latest", f"What is the latest version of {name}?", latest)]
     dated = [match for match in headings if match[2]][1 : ASKED + 1]
-    asked += [("day", f"When was version {match[1]} of {name} released?", match[2]) for match in dated]
+    rows += [("day", f"When was version {match[1]} of {name} released?", match[2]) for match in dated]
     for change in list(_CHANGE.finditer(text))[:ASKED]:
         version = [match[1] for match in headings if match.start() < change.start()]
         if version and text.count(change[1]) == 1:
-            asked.append(("change", f'Which version of {name} has the change "{change[1]}"?', version[-1]))
+            rows.append(("change", f'Which version of {name} has the change "{change[1]}"?', version[-1]))
     return [
         OpenQuestion(f"{name}-{number}", question, (), rf"(?<![\d.]){re.escape(right)}(?![\d]|\.\d)", kind=kind)
-        for number, (kind, question, right) in enumerate(asked)
+        for number, (kind, question, right) in enumerate(rows)
     ]
 
 
@@ -70,16 +70,16 @@ def main() -> None:
     parser.add_argument("--source", type=Path, default=OURS, help="the src folder of the code that is measured")
     options = parser.parse_args()
     folder, place = (options.work / part / "change-logs" for part in ("collections", f"indexes/{options.name}"))
-    asked: list[OpenQuestion] = []
+    every: list[OpenQuestion] = []
     for name, (package, file) in LOGS.items():
         [packed] = (fetch(package, options.work) / "usr/share/doc" / package).glob("changelog.gz")
         text = gzip.decompress(packed.read_bytes()).decode("utf-8")[:KEPT].rpartition("\n")[0]
         (folder / name).mkdir(parents=True, exist_ok=True)
         (folder / name / file).write_text(text, encoding="utf-8")
-        asked += questions(name, text)
+        every += questions(name, text)
     index(options.source, folder, place)
     counts = Counter[str]()
-    for question, row in zip(asked, ask(options.source, place, asked), strict=True):
+    for question, row in zip(every, ask(options.source, place, every), strict=True):
         answer = row.answers[0][0] if row.answers else None
         is_right = answer is not None and len(answer) <= LONGEST and re.search(str(question.pattern), answer)
         said = "refused" if answer is None else "right" if is_right else "wrong"

@@ -62,14 +62,14 @@ def stated(text: str) -> str | None:
 
 def defaults_of(pages: Sequence[Path]) -> list[tuple[str, str]]:
     """Return the options and settings that a single entry is about, and their defaults: "" for those without."""
-    of_name: defaultdict[str, list[str]] = defaultdict(list)
+    entries_by_name: defaultdict[str, list[str]] = defaultdict(list)
     for page in pages:
         for name, text in entries(page):
-            of_name[name].append(text)
+            entries_by_name[name].append(text)
     text = " ".join(line for page in pages for _, line in source_lines(page))
     sentences = [sentence for sentence in re.split(r"(?<=[.:;!?)])\s+", text) if "default" in sentence.lower()]
     with_default, without = [], []
-    for name, (said, *elsewhere) in sorted(of_name.items()):
+    for name, (said, *elsewhere) in sorted(entries_by_name.items()):
         default = None if elsewhere else stated(said)
         if default:
             with_default.append((name, default))
@@ -101,10 +101,10 @@ def measure(packages: Sequence[str], work: Path) -> dict[str, dict[str, int]]:
             replies = answerer.ask(questions, k=1)
         kinds += ["whether"] * len(whether)
         for kind, (_, default), answers in zip(kinds, asked + whether, replies, strict=True):
-            of_kind = verdicts[kind]
-            of_kind[verdict := judged(answers, default)] += 1
-            of_kind["wrong and sure"] += verdict == "wrong" and (answers[0].confidence or 0) >= SURE
-    return {kind: {"questions": sum(of_kind[v] for v in VERDICTS), **of_kind} for kind, of_kind in verdicts.items()}
+            kind_verdicts = verdicts[kind]
+            kind_verdicts[verdict := judged(answers, default)] += 1
+            kind_verdicts["wrong and sure"] += verdict == "wrong" and (answers[0].confidence or 0) >= SURE
+    return {kind: {"questions": sum(row[v] for v in VERDICTS), **row} for kind, row in verdicts.items()}
 
 
 def main() -> None:

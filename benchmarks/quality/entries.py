@@ -102,7 +102,7 @@ def options_of(pages: Path) -> list[Asked]:
     for page in sorted(pages.iterdir()):
         for option, description in descriptions(page).items():
             places[option].append((f"What does {option} do?", page.name, description))
-    return [of_option[0] for _, of_option in sorted(places.items()) if len(of_option) == 1]
+    return [options[0] for _, options in sorted(places.items()) if len(options) == 1]
 
 
 def defaults_of(page: Path) -> list[Asked]:
@@ -139,13 +139,13 @@ def main() -> None:
     options = parser.parse_args()
     pages, folder = lay_out(options.work), options.work / "option-pages-index"
     index_files(folder, pages)
-    manual, of_manual = options.work / "settings", options.work / "settings-index"
+    manual, manual_index = options.work / "settings", options.work / "settings-index"
     manual.mkdir(parents=True, exist_ok=True)
     page = Path(shutil.copy(fetch("unbound", options.work) / "usr/share/man/man5/unbound.conf.5.gz", manual))
-    index_files(of_manual, manual)
+    index_files(manual_index, manual)
     figures = {
         "options": measure(options_of(pages), is_right, folder),
-        "defaults": measure(defaults_of(page), is_default, of_manual),
+        "defaults": measure(defaults_of(page), is_default, manual_index),
     }
     report("files/entries", figures)
 

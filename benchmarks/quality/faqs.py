@@ -89,13 +89,13 @@ def main() -> None:
         text = (gzip.decompress(data) if name.endswith(".gz") else data).decode("utf-8")
         file = f"{package}{'.html' if '.html' in name else '.md' if '.md' in name else '.txt'}"
         (folder / file).write_text(text, encoding="utf-8")
-        of_faq = questions(text, file.endswith(".html"))
-        asked += [(question, file, of_faq) for question in of_faq]
+        faq_questions = questions(text, file.endswith(".html"))
+        asked += [(question, file, faq_questions) for question in faq_questions]
     index(options.source, folder, place)
     done = run(options.source, "-c", _ASK, str(place), given=json.dumps([question for question, *_ in asked]))
     counts = Counter[str]()
-    for (question, file, of_faq), answers in zip(asked, json.loads(done.stdout), strict=True):
-        kinds = [judged(answer, question, file, of_faq) for answer in answers]
+    for (question, file, faq_questions), answers in zip(asked, json.loads(done.stdout), strict=True):
+        kinds = [judged(answer, question, file, faq_questions) for answer in answers]
         counts[f"first: {kinds[0] if kinds else 'refused'}"] += 1
         counts.update(f"later: {kind}" for kind in kinds[1:])
         print(f"{kinds[0] if kinds else 'refused':10}{file:16}{question[:80]!r}: {answers[0][0][:80] if answers else ''!r}")

@@ -106,12 +106,12 @@ def adapted(folder: Path, with_marks: bool, draw: int) -> AdaptationReport:
             seed=SEED,
             announce=lambda estimate: print(estimate, flush=True),
         )
-    of_run = AdaptationReport.load(kept)
+    run_report = AdaptationReport.load(kept)
     with Index.open(folder) as index:
-        has_trained = index.settings.model == f"{of_run.folder}/retriever"
+        has_trained = index.settings.model == f"{run_report.folder}/retriever"
     if not has_trained:
-        change_encoder(folder, f"{of_run.folder}/retriever")
-    return of_run
+        change_encoder(folder, f"{run_report.folder}/retriever")
+    return run_report
 
 
 def measure(data: Beir, work: Path, encoder: str, documents: int, draw: int) -> dict[str, Any]:
@@ -143,13 +143,13 @@ def measure(data: Beir, work: Path, encoder: str, documents: int, draw: int) -> 
         "encoder": encoder,
         "index": counts,
         "marks": {"learned": len(learned), "measured": len(measured), "right": sum(m.verdict == "right" for m in marks)},
-        "reports": {name: asdict(of_run) for name, of_run in reports.items()},
+        "reports": {name: asdict(run_report) for name, run_report in reports.items()},
     }
     for number, (name, questions) in enumerate(asked.items()):
         golds = [judged[question] for question in questions]
         values = {folder.name: ranks(folder, questions, golds, work / f"ranks-{number}-{folder.name}.json")
                   for folder in (base, plain, marked)}  # fmt: skip
-        row: dict[str, Any] = {key: round(100 * sum(of_index) / len(of_index), 2) for key, of_index in values.items()}
+        row: dict[str, Any] = {key: round(100 * sum(ranked) / len(ranked), 2) for key, ranked in values.items()}
         for first, second in (("base", "plain"), ("base", "marked"), ("plain", "marked")):
             row[f"{first} to {second}"] = asdict(paired_difference(values[first], values[second], SEED))
         figures[name] = {"questions": len(questions), **row}

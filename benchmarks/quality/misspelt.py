@@ -56,12 +56,12 @@ def sets(data: Path, work: Path) -> Iterator[tuple[str, Path, list[OpenQuestion]
             yield name, places / collection, [question for question in asked if question.collection == collection]
     paragraphs = load_squad(data / "extractive" / "nq-short-sample.json.gz")
     index_passages(places / "nq", whole_passages(paragraphs))
-    of_nq = [
+    nq_questions = [
         OpenQuestion(question.id, question.text, tuple(gold.text for gold in question.answers))
         for paragraph in paragraphs
         for question in paragraph.questions
     ]
-    yield "nq", places / "nq", random.Random(0).sample(of_nq, 200)
+    yield "nq", places / "nq", random.Random(0).sample(nq_questions, 200)
 
 
 def main() -> None:

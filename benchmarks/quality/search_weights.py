@@ -69,8 +69,8 @@ def measure(index: Index, task: ReqaTask, groups: Sequence[str]) -> list[dict[st
     plain = np.array([plain_weights(SCORES, index.snapshot())[name] for name in NAMES])
     scores = index.raw_scores(list(task.questions))
     pools = [
-        pool_of_question(number, of_question, NAMES, plain, gold, False)
-        for number, (of_question, gold) in enumerate(zip(scores, task.gold, strict=True))
+        pool_of_question(number, question_scores, NAMES, plain, gold, False)
+        for number, (question_scores, gold) in enumerate(zip(scores, task.gold, strict=True))
     ]
     used: Fusion = {unit: index.weights(unit) for unit in UNITS}
     rows = []
@@ -90,8 +90,8 @@ def measure(index: Index, task: ReqaTask, groups: Sequence[str]) -> list[dict[st
             for numbers in by_group.values():
                 (held_out if len(held_out) * HELD_OUT < len(drawn) else fit).extend(numbers)
             fitted = fitted_weights([pools[number] for number in fit], plain)
-            of_drawn = [groups[number] for number in drawn]
-            gain = cross_validated([pools[number] for number in drawn], of_drawn, used, plain, seed)
+            drawn_groups = [groups[number] for number in drawn]
+            gain = cross_validated([pools[number] for number in drawn], drawn_groups, used, plain, seed)
             rows.append({
                 "seed": seed, "labelled": len(drawn),
                 "cross-validated gain": round(50 * gain.mean, 2), "p": round(gain.p, 4),
@@ -111,9 +111,9 @@ def main() -> None:
     figures = {}
     for name in SETS:
         task = load(name, options.data)
-        of_candidate = [p.title or p.document_key for p in task.passages for _ in p.sentences]
+        candidate_groups = [p.title or p.document_key for p in task.passages for _ in p.sentences]
         index = index_passages(options.work / name, task.passages, Settings())
-        figures[name] = measure(index, task, [of_candidate[gold[0]] for gold in task.gold])
+        figures[name] = measure(index, task, [candidate_groups[gold[0]] for gold in task.gold])
     report("fusion/labelled-questions", figures)
 
 

@@ -50,13 +50,13 @@ def kind_of(name: str, names: Sequence[str]) -> str | None:
 
 def names_of(pages: Sequence[Path]) -> list[tuple[str, str, str]]:
     """Return names with their kind and what is said about each."""
-    of_name: defaultdict[str, list[str]] = defaultdict(list)
+    entries_by_name: defaultdict[str, list[str]] = defaultdict(list)
     for page in pages:
         for name, text in entries(page, NAME):
-            of_name[name].append(text)
+            entries_by_name[name].append(text)
     asked = defaultdict(list)
-    for name, (said, *elsewhere) in sorted(of_name.items()):
-        if not elsewhere and (kind := kind_of(name, list(of_name))):
+    for name, (said, *elsewhere) in sorted(entries_by_name.items()):
+        if not elsewhere and (kind := kind_of(name, list(entries_by_name))):
             asked[kind].append((name, kind, said))
     draw = random.Random(SEED)
     return [row for rows in asked.values() for row in draw.sample(rows, min(MOST, len(rows)))]
@@ -75,7 +75,7 @@ def measure(packages: Sequence[str], work: Path) -> dict[str, dict[str, int]]:
             verdicts[kind][verdict] += 1
             if answers and "span" not in answers[0].scores:
                 verdicts["one statement" if answers[0].confidence == SHARE_RIGHT else "several statements"][verdict] += 1
-    return {kind: {"questions": of_kind.total(), **of_kind} for kind, of_kind in sorted(verdicts.items())}
+    return {kind: {"questions": kind_verdicts.total(), **kind_verdicts} for kind, kind_verdicts in sorted(verdicts.items())}
 
 
 def main() -> None:

@@ -96,7 +96,7 @@ def main() -> None:
             for system in SYSTEMS:
                 rows[system] += measure(place, questions, system)
             print(name, flush=True)
-        outcome[group] = {system: shares(of_system) for system, of_system in rows.items()}
+        outcome[group] = {system: shares(system_rows) for system, system_rows in rows.items()}
         before, after = (rows[system] for system in SYSTEMS[1:])
         pairs = [(a, b) for a, b in zip(before, after, strict=True) if "read" in a]
         outcome[group]["gain of re-ranking passages"] = {

@@ -144,12 +144,12 @@ def main() -> None:
     with patch(*NO_NAMES):
         index_manual(options.work, places / "podman without names")
     index_passages(places / "squad", whole_passages(squad(options.data)))
-    of_squad = [
+    squad_questions = [
         OpenQuestion(question.id, question.text, tuple(gold.text for gold in question.answers))
         for paragraph in squad(options.data)
         for question in paragraph.questions
     ]
-    asked["squad"] = random.Random(0).sample(of_squad, 400)
+    asked["squad"] = random.Random(0).sample(squad_questions, 400)
     for name, questions in asked.items():
         given[name] = answers(places / name.removeprefix("by rule: "), questions, OFF)
     podman = "by rule: podman"

@@ -52,8 +52,8 @@ def main() -> None:
         for thread in threads:
             thread.join()
     figures = {"replacements": options.replacements, "clients": options.clients, "load": round(os.getloadavg()[0], 1)}
-    of_replies = {name: counts[name] for name in ("replies", "failed", "mixed")}
-    report("serving/replacing", {**figures, **of_replies, "states_seen": len(editions)})
+    reply_counts = {name: counts[name] for name in ("replies", "failed", "mixed")}
+    report("serving/replacing", {**figures, **reply_counts, "states_seen": len(editions)})
 
 
 def publish(folder: Path, index: Path, edition: int) -> None:

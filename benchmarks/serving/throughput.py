@@ -71,10 +71,10 @@ def main() -> None:
         row["of_loop"] = round(row["cpu_ms"] / loop, 3)
     figures = {"paragraphs": options.paragraphs, "questions": options.questions, "seed": options.seed}
     both = [round(1000 * seconds / options.questions, 1) for seconds in loops]
-    of_batches = round(1000 * loop_seconds(index, questions, TOGETHER) / options.questions / loop, 3)
+    batch_share = round(1000 * loop_seconds(index, questions, TOGETHER) / options.questions / loop, 3)
     machine = {"precision": heads_precision(), "load": round(os.getloadavg()[0], 1)}
-    of_loops = {"loop_cpu_ms": both, "batches_of_loop": of_batches}
-    report("serving/throughput", {**figures, **machine, **of_loops, "server": rows})
+    loop_figures = {"loop_cpu_ms": both, "batches_of_loop": batch_share}
+    report("serving/throughput", {**figures, **machine, **loop_figures, "server": rows})
 
 
 def loop_seconds(index: Path, questions: list[str], together: int) -> float:

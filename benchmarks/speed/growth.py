@@ -122,8 +122,8 @@ def quality(options: argparse.Namespace) -> dict[str, object]:
             vars(scoring)["EXHAUSTIVE"] = most
             vars(sys.modules[type(nearest).__module__])["NEAREST"] = nearly
             hits = [index.search(question, 10, unit="passage") for question, _ in asked]
-            ranks[way] = [_ranks(of_question, text) for of_question, (_, text) in zip(hits, asked, strict=True)]
-            best[way] = [[hit.passage_id for hit in of_question] for of_question in hits]
+            ranks[way] = [_ranks(question_hits, text) for question_hits, (_, text) in zip(hits, asked, strict=True)]
+            best[way] = [[hit.passage_id for hit in question_hits] for question_hits in hits]
     every = best["every sentence"]
     return {
         "questions": len(asked),

@@ -50,7 +50,7 @@ def lists_of(vectors: Floats, seed: int) -> Any:
 def shares(exact: Ints, given: Ints, gold: Sequence[Sequence[int]]) -> dict[str, float]:
     """Return, in percent, how many of the ``exact`` nearest ``[questions, N]`` are given, and questions with a gold one."""
     same = [len({*a} & {*b}) / len(a) for a, b in zip(exact.tolist(), given.tolist(), strict=True)]
-    hits = [not {*b}.isdisjoint(of_question) for b, of_question in zip(given.tolist(), gold, strict=True)]
+    hits = [not {*b}.isdisjoint(question_gold) for b, question_gold in zip(given.tolist(), gold, strict=True)]
     return {"of the nearest": 100 * statistics.fmean(same), "hit rate": 100 * statistics.fmean(hits)}
 
 
@@ -63,7 +63,7 @@ def milliseconds(searches: dict[str, Callable[[Floats], object]], questions: Flo
             for row in range(len(questions)):
                 search(questions[row : row + 1])
             taken[name].append(1000 * (time.process_time() - started) / len(questions))
-    return {name: round(statistics.median(of_rounds), 4) for name, of_rounds in taken.items()}
+    return {name: round(statistics.median(times), 4) for name, times in taken.items()}
 
 
 def compare(vectors: Floats, questions: Floats, gold: Sequence[Sequence[int]]) -> dict[str, Any]:
@@ -74,9 +74,9 @@ def compare(vectors: Floats, questions: Floats, gold: Sequence[Sequence[int]]) -
     by_probes: dict[int, list[dict[str, float]]] = {probes: [] for probes in PROBES}
     for seed in SEEDS:
         lists = lists_of(vectors, seed)
-        for probes, of_seeds in by_probes.items():
+        for probes, seed_rows in by_probes.items():
             lists.nprobe = probes
-            of_seeds.append(shares(exact, lists.search(questions, NEAREST)[1], gold))
+            seed_rows.append(shares(exact, lists.search(questions, NEAREST)[1], gold))
 
     def probe(probes: int) -> Callable[[Floats], object]:
         def search(row: Floats) -> object:
@@ -90,8 +90,8 @@ def compare(vectors: Floats, questions: Floats, gold: Sequence[Sequence[int]]) -
     timed = questions[random.Random(0).sample(range(len(questions)), min(TIMED, len(questions)))]
     taken = milliseconds(searches, timed)
     rows: dict[str, Any] = {"exact": {"hit rate": round(shares(exact, exact, gold)["hit rate"], 2), "ms": taken["exact"]}}
-    for probes, of_seeds in by_probes.items():
-        columns = {name: mean_and_deviation([of_seed[name] for of_seed in of_seeds]) for name in of_seeds[0]}
+    for probes, seed_rows in by_probes.items():
+        columns = {name: mean_and_deviation([row[name] for row in seed_rows]) for name in seed_rows[0]}
         rows[f"{probes} of {CELLS} cells"] = columns | {"ms": taken[str(probes)]}
     return {"sentences": len(vectors), "questions": len(questions), "seeds": len(SEEDS), "rows": rows}
 

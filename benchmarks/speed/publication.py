@@ -64,13 +64,13 @@ def draw_vectors() -> None:
         rows = np.array([np.random.default_rng(seed).standard_normal(384) for seed in seeds], np.float32)
         return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
-    def of_passages(self: Encoder, passages: Any, progress: Any = no_progress) -> Any:
+    def passage_vectors(self: Encoder, passages: Any, progress: Any = no_progress) -> Any:
         return [drawn([text, *(text[a:b] for a, b in spans)]) for _, text, spans in passages]
 
-    def of_questions(self: Encoder, texts: Any, progress: Any = no_progress) -> Any:
+    def question_vectors(self: Encoder, texts: Any, progress: Any = no_progress) -> Any:
         return drawn([texts])[0] if isinstance(texts, str) else drawn(list(texts))
 
-    for name, function in (("encode_passages", of_passages), ("encode", of_questions)):
+    for name, function in (("encode_passages", passage_vectors), ("encode", question_vectors)):
         setattr(Encoder, name, function)
 
 

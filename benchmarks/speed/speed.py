@@ -274,7 +274,7 @@ def reading(
     rows = [{"question": q, "passages": [h.passage.text for h in own]} for (q, _), own in zip(asked, hits[1:], strict=True)]
     warm.write_text(json.dumps(rows))
     ours = [OREQA, "ask", QUESTION, "--index", str(work / "files")]
-    of_one = cold(ours, [str(other), "-c", READ_ONE, str(one), str(reader)], rounds, ANSWER)
+    cold_seconds = cold(ours, [str(other), "-c", READ_ONE, str(one), str(reader)], rounds, ANSWER)
 
     loaded = Reader(reader)
     texts = [[(passage_head(h.passage.title, h.passage.heading), h.passage.text) for h in own] for own in hits[1:]]
@@ -288,7 +288,7 @@ def reading(
         theirs = len(asked) / row["seconds"]
         result[name] = {"per_second": round(theirs, 2), "em": _em(row["answers"], golds),
                         "oreqa is faster by": round(rate / theirs, 2)}  # fmt: skip
-    return {"cold": of_one, "questions": len(asked), "passages": PASSAGES_TOP_K, "warm": result}
+    return {"cold": cold_seconds, "questions": len(asked), "passages": PASSAGES_TOP_K, "warm": result}
 
 
 def _em(answers: Sequence[str], golds: Sequence[Sequence[str]]) -> float:

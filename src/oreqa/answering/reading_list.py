@@ -66,14 +66,14 @@ def _entries_and_others(question: str, hits: Sequence[Hit]) -> tuple[list[Hit], 
     if not queried:
         return [], with_names
     if any(name.startswith("-") for name in queried):
-        with_names = _of_program(named_program(question), with_names)
+        with_names = _about_program(named_program(question), with_names)
     entries = queried_entries(question, [entry_text(hit.passage) for hit in with_names])
     described = [hit for hit, hit_entries in zip(with_names, entries, strict=True) if hit_entries]
     rest = [hit for hit, hit_entries in zip(with_names, entries, strict=True) if not hit_entries]
     return described, [hit for hit in rest if contains_options(question, hit.passage.text)]
 
 
-def _of_program(words: set[str], hits: Sequence[Hit]) -> list[Hit]:
+def _about_program(words: set[str], hits: Sequence[Hit]) -> list[Hit]:
     """Return the hits from documents named like the program whose option is asked for; all hits if there are none."""
     named = [len(words & document_names(hit.passage.document_key)) for hit in hits]
     return [hit for hit, count in zip(hits, named, strict=True) if count == max(named)]

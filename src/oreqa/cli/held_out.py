@@ -19,7 +19,7 @@ def say_held_out(file: Path, held_out: bool = False) -> None:
         return
     paragraphs = load_paragraphs(file)
     counts = count_held_out(paragraphs)
-    articles, questions = counted(counts.of_articles, "article"), counted(counts.of_questions, "question")
+    articles, questions = counted(counts.all_articles, "article"), counted(counts.all_questions, "question")
     measured = "" if counts.articles else "; none is left to measure on"
     say(f"  held out by title: {counts.articles:,} of {articles}, with {counts.questions:,} of {questions}{measured}")
     used = split_articles(paragraphs)[held_out]

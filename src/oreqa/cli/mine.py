@@ -83,8 +83,8 @@ def _print_silver(mined: SilverPairs, min_probability: float, out: Path) -> None
     bar, gold = max(min_probability, MIN_PROBABILITY), len(mined.of_source("gold"))
     likely = [row for row in mined.of_source("silver") if row["score"] >= bar]
     gain = f", {len(likely) / gold:.0%} more than the {gold:,} gold ones" if gold else ""
-    asked = f"{len({row['question'] for row in likely}):,} of {counted(mined.questions, 'question')}"
-    counts = f"{counted(len(likely), 'silver pair')} of p >= {bar:g} for {asked}{gain}"
+    answered = f"{len({row['question'] for row in likely}):,} of {counted(mined.questions, 'question')}"
+    counts = f"{counted(len(likely), 'silver pair')} of p >= {bar:g} for {answered}{gain}"
     say(f"{counts}; {counted(len(mined.rows), 'row')} in {out}")
     if likely:
         _print_sample(likely)

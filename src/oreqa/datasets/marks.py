@@ -85,10 +85,10 @@ def set_mark(folder: Path, mark: Mark) -> None:
 
 def remove_mark(folder: Path, name: str) -> bool:
     """Remove the mark of a question, by its id; return False if there was none."""
-    is_there = any(each.id == name for file in (MARKS_FILE, UNDECIDED_FILE) for each in read_marks(folder, file))
-    if is_there:
+    exists = any(each.id == name for file in (MARKS_FILE, UNDECIDED_FILE) for each in read_marks(folder, file))
+    if exists:
         _put(folder, name, None)
-    return is_there
+    return exists
 
 
 def _put(folder: Path, name: str, mark: Mark | None) -> None:

@@ -156,7 +156,7 @@ def held_out_paragraphs(paragraphs: Sequence[Paragraph], path: Path) -> list[Par
     """Return the paragraphs of the data in ``path`` that are held out. Raises InputError if there are none."""
     held = split_articles(paragraphs)[1]
     if not held:
-        articles = counted(count_held_out(paragraphs).of_articles, "article")
+        articles = counted(count_held_out(paragraphs).all_articles, "article")
         raise InputError(f"{path}: none is held out of {articles}; one in ten is, by its title: use data with more articles")
     return held
 
@@ -166,9 +166,9 @@ class HeldOut:
     """How many articles, and questions with an answer, are held out; a paragraph without a title is an article."""
 
     articles: int
-    of_articles: int
+    all_articles: int
     questions: int
-    of_questions: int
+    all_questions: int
 
 
 def count_held_out(paragraphs: Iterable[Paragraph]) -> HeldOut:

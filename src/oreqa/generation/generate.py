@@ -162,8 +162,8 @@ def generate_questions(
         asked_passages=len({draft.passage for draft in kept}),
         dropped={reason: dropped[reason] for reason in REASONS if dropped[reason]},
         seconds=round(perf_counter() - begin, 3),
-        passages_per_second=round(asker.asked_passages / asking_seconds, 2),
-        candidates_per_second=round(asker.asked_candidates / asking_seconds, 2),
+        passages_per_second=round(asker.passage_count / asking_seconds, 2),
+        candidates_per_second=round(asker.candidate_count / asking_seconds, 2),
         examples=[(draft.question, draft.answer) for draft in kept[:: -(-len(kept) // EXAMPLES) or 1]],
     )
 
@@ -204,8 +204,8 @@ class _Asker:
     extractor: Extractor | None
     entities: Entities | None
     filters: Filters
-    asked_passages: int = 0
-    asked_candidates: int = 0
+    passage_count: int = 0
+    candidate_count: int = 0
 
     def rows(self, first: int, last: int) -> list[dict[str, Any]]:
         """Return the drafts of the passages ``first:last`` as rows of the unfinished file."""
@@ -213,8 +213,8 @@ class _Asker:
         rows: list[list[dict[str, Any]]] = [[] for _ in range(first, last)]
         for draft in self.filters(self._ask(drafts), self.passages):
             rows[draft.passage - first].append(draft.row())
-        self.asked_passages += last - first
-        self.asked_candidates += len(drafts)
+        self.passage_count += last - first
+        self.candidate_count += len(drafts)
         return [{"questions": questions} for questions in rows]
 
     def _mark(self, first: int, last: int) -> list[Draft]:

@@ -195,7 +195,7 @@ def _merge(folder: Path, existing: Sequence[_Part], shards: Sequence[_Part], pro
         report_kept(advance, sum(map(len, segments)))
         places = [(0, first.folder)]
         for part in others:
-            if _is_there(database, part, places, bool(existing)):
+            if _is_merged(database, part, places, bool(existing)):
                 present.append(str(part.folder))
                 report_kept(advance, sum(map(len, part.segments)))
                 continue
@@ -226,7 +226,7 @@ def _last_document(database: sqlite3.Connection) -> int:
     return int(database.execute("SELECT COALESCE(MAX(id), 0) FROM documents").fetchone()[0])
 
 
-def _is_there(database: sqlite3.Connection, part: _Part, places: Sequence[tuple[int, Path]], has_existing: bool) -> bool:
+def _is_merged(database: sqlite3.Connection, part: _Part, places: Sequence[tuple[int, Path]], has_existing: bool) -> bool:
     """Whether the existing index holds all documents of a part, unchanged.
 
     ``places`` are the indexes in the draft, each with the last document id before its own. Raises IndexStateError for any

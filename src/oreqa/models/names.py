@@ -129,8 +129,8 @@ def check_encoder(path: Path, config: Mapping[str, Any], has_modules: bool) -> N
 
     A folder that ``has_modules`` of sentence-transformers is an encoder, whichever transformers class saved its weights.
     """
-    says_so = "kind" in (config.get("oreqa") or {})
-    if kind_of_model(config) is not None and (says_so or not has_modules):
+    names_kind = "kind" in (config.get("oreqa") or {})
+    if kind_of_model(config) is not None and (names_kind or not has_modules):
         check_kind(path, config, ENCODER)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from oreqa.text.stop_words import WORD
 
@@ -32,12 +33,18 @@ def names_column(question: str, name: str) -> bool:
         >>> names_column("What was the life expectancy in Chad?", "lifeExp")
         True
     """
-    asked, words = _stems(question), [_stem(word) for word in column_words(name)]
+    question_stems, name_stems = _stems(question), _stems(name)
+    words = [_stem(word) for word in column_words(name)]
     if not words:
-        return bool(_stems(name)) and _stems(name) <= asked
-    return _stems(name) <= asked or all(
-        word in asked or (len(word) >= ABBREVIATED and any(longer.startswith(word) for longer in asked)) for word in words
+        return bool(name_stems) and name_stems <= question_stems
+    return name_stems <= question_stems or all(
+        word in question_stems or _abbreviates(word, question_stems) for word in words
     )
+
+
+def _abbreviates(word: str, question_stems: Iterable[str]) -> bool:
+    """Return whether a word of at least ``ABBREVIATED`` letters begins one of the question's stems."""
+    return len(word) >= ABBREVIATED and any(stem.startswith(word) for stem in question_stems)
 
 
 def mentions_value(question: str, value: str) -> bool:

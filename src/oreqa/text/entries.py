@@ -100,8 +100,8 @@ def find_entries(heading: str, text: str, queried: set[str]) -> list[ReferenceEn
     name, or rows of a name and its description. The heading may name what the beginning is about.
     """
     phrases = any(_begins(match["line"], queried) for match in _FIRST_LINE.finditer(text))
-    paragraph_entries = list(_of_paragraphs(heading, text, phrases))
-    ways = [paragraph_entries, list(_of_lines(text)), list(_of_rows(text))] if queried else [paragraph_entries]
+    paragraph_entries = list(_paragraph_entries(heading, text, phrases))
+    ways = [paragraph_entries, list(_line_entries(text)), list(_row_entries(text))] if queried else [paragraph_entries]
     return max(ways, key=lambda entries: max((entry.matches(queried) for entry in entries), default=0))
 
 
@@ -127,7 +127,7 @@ def _begins(line: str, queried: set[str]) -> bool:
     return not queried.isdisjoint({key_of(words.group()), key_of(line.split()[0])})
 
 
-def _of_paragraphs(heading: str, text: str, phrases: bool) -> Iterator[ReferenceEntry]:
+def _paragraph_entries(heading: str, text: str, phrases: bool) -> Iterator[ReferenceEntry]:
     """Yield the entries that begin with the first line of a paragraph, and the one the heading is about.
 
     Names without a line below them, as "--user=NAME" above "--password=WORD", share the next one's entry.
@@ -167,7 +167,7 @@ def _inner(text: str, starts: Sequence[_Start]) -> Iterator[_Start]:
             yield (*line_names, match.start(), match.end())
 
 
-def _of_lines(text: str) -> Iterator[ReferenceEntry]:
+def _line_entries(text: str) -> Iterator[ReferenceEntry]:
     """Yield the entries of a list of terms inside a text: a line with a name, above its description."""
     starts: list[_Start] = []
     lines = list(_LINE.finditer(text))
@@ -195,7 +195,7 @@ def _unquoted(line: str) -> str:
     return line[1:-1] if len(line) > 1 and line[0] in _QUOTES and line[-1] in _QUOTES else line
 
 
-def _of_rows(text: str) -> Iterator[ReferenceEntry]:
+def _row_entries(text: str) -> Iterator[ReferenceEntry]:
     """Yield the entries that are rows: a name, a gap or a colon, and its description."""
     starts = [
         (*line_names, match.start(), match.end())

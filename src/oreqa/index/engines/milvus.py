@@ -119,8 +119,8 @@ class MilvusEngine:
         self.words = {unit: self._bm25([], unit) for unit in UNITS if self.counts[unit]}
         self._client = connect(uri)
         with self.named_errors():
-            is_there = not self.state.collection.name or self._client.has_collection(self.state.collection.name)
-        if not is_there:
+            exists = not self.state.collection.name or self._client.has_collection(self.state.collection.name)
+        if not exists:
             raise IndexStateError(missing_collection(uri, self.state.collection.name))
 
     def named_errors(self) -> Any:
