@@ -45,7 +45,7 @@ def test_a_lock_is_held_until_its_end(tmp_path: Path) -> None:
         pass
 
 
-def test_a_held_lock_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_held_lock_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with lock_file(tmp_path / "lock"):
         assert is_locked(tmp_path / "lock")
     assert not is_locked(tmp_path / "lock")

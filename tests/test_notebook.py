@@ -92,7 +92,7 @@ def test_a_text_has_its_own_direction() -> None:
     assert page_of(answer).marked == "שלושה"
 
 
-def test_a_block_is_shown_in_its_lines_with_what_is_left_out() -> None:
+def test_a_block_is_shown_in_its_lines_with_what_is_omitted() -> None:
     pieces = (Piece("To stop it:", 10, 21), Piece("2. Press Q\n   twice.", 30, 50, cut=True))
     text = "To stop it:\n1. Save\n2. Press Q\n   twice."
     answer = answer_in(text, "Press Q", block=AnswerBlock(pieces, "list", 0.6), form="block")

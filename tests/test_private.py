@@ -117,7 +117,7 @@ def check_record(folders: dict[str, Path], record: list[list[str]], written_by_t
 
 
 @pytest.mark.slow
-def test_commands_send_nothing_and_write_where_they_are_told(
+def test_commands_send_nothing_and_write_where_they_should(
     stranger: dict[str, Path], library: Path, squad_file: Path, tiny: Path, tiny_reader: Path, tiny_reranker: Path
 ) -> None:
     index, out = stranger["out"] / "kb", stranger["out"] / "run"

@@ -403,7 +403,7 @@ def raise_interrupt(*_: object, **__: object) -> None:
     raise KeyboardInterrupt
 
 
-def test_too_few_marks_are_told_before_the_work(kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_few_marks_are_reported_before_the_work(kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(adapt, "generate_questions", None)
     mark_lives(kb, 7)
     with pytest.raises(InputError, match="7 of its marks have an answer; at least 20 are needed"):
@@ -415,7 +415,7 @@ def test_too_few_marks_are_told_before_the_work(kb: Path, tiny_generator: Path, 
     assert not (kb / "adapted" / "1").exists()
 
 
-def test_a_full_disk_is_told_before_the_work(kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported_before_the_work(kb: Path, tiny_generator: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(adapt, "generate_questions", None)
     monkeypatch.setattr(adapt.shutil, "disk_usage", lambda path: Disk(free=100))
     with pytest.raises(InputError, match="MB of disk are needed, and 0 MB are free"):

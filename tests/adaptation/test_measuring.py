@@ -75,7 +75,7 @@ def test_a_classifier_re_ranks_before_the_ranks_are_counted(
     assert values != plain
 
 
-def test_what_a_classifier_gains_is_told_from_what_it_was_before(kb: Path, tmp_path: Path) -> None:
+def test_what_a_classifier_gains_is_measured_against_its_state_before(kb: Path, tmp_path: Path) -> None:
     folders = [make_head(tmp_path / name, "classifier", seed=seed, marking="marked") for seed, name in enumerate("ab")]
     for folder in folders:
         write_fitted(folder / "fitted.json", rerank_weight=1000.0)

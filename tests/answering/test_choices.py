@@ -126,7 +126,7 @@ def test_a_quality_beside_a_reader_is_refused(kb: Path) -> None:
     assert ask(kb, "--quality", "fast", "--reader", "none").exit_code == 2
 
 
-def test_people_are_told_of_best_once(kb: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_quality_best_is_suggested_once(kb: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from oreqa.cli.ask import _mention_best
 
     told: list[str] = []

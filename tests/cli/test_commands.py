@@ -71,7 +71,7 @@ def test_index(kb: Path, library: Path, fitted: Path) -> None:
     assert one.stdout.splitlines()[0].endswith("; 1 passage in all")
 
 
-def test_every_kind_of_text_that_was_not_read_is_told(kb: Path, library: Path) -> None:
+def test_every_kind_of_text_that_was_not_read_is_reported(kb: Path, library: Path) -> None:
     for name in ("a.conf", "b.conf", "b.conf2", "c.rules", "d.tmpl", "e.png"):
         (library / name).write_text("x")
     for name in ("f.pack", "g.bin", "run"):

@@ -12,7 +12,7 @@ def run(*arguments: object) -> Result:
     return CliRunner().invoke(app, ["data", *map(str, arguments)])
 
 
-def test_counts_are_told(squad_file: Path) -> None:
+def test_counts_are_reported(squad_file: Path) -> None:
     told = run(squad_file)
     assert (told.exit_code, told.stderr) == (0, "")
     lines = told.stdout.splitlines()
@@ -25,7 +25,7 @@ def test_counts_are_told(squad_file: Path) -> None:
     )
 
 
-def test_questions_without_an_answer_are_told(tmp_path: Path) -> None:
+def test_questions_without_an_answer_are_reported(tmp_path: Path) -> None:
     file = tmp_path / "q.jsonl"
     file.write_text('{"question": "who", "answers": ["Ada"]}\n{"question": "why", "answers": []}\n')
     assert run(file).stdout.splitlines() == [

@@ -33,7 +33,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OREQA_CACHE", str(tmp_path / "cache"))
 
 
-def test_a_sound_installation_is_healthy() -> None:
+def test_an_intact_installation_is_healthy() -> None:
     result, looked_at = run(), checks()
     assert result.exit_code == 0
     assert "minilm-reader" in result.stdout

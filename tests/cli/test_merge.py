@@ -14,7 +14,7 @@ def run(*arguments: object) -> Result:
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
-def test_shards_are_merged_and_what_came_of_it_is_told(
+def test_shards_are_merged_and_the_result_is_reported(
     tmp_path: Path, library: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

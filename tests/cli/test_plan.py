@@ -49,7 +49,7 @@ def test_what_cannot_be_planned_is_a_line(arguments: tuple[str, ...], line: str)
     assert len(refused.stderr.splitlines()) == 1
 
 
-def test_a_small_index_is_planned_by_the_measured_costs_and_told_so(tmp_path: Path, tiny: Path) -> None:
+def test_a_small_index_is_planned_by_the_measured_costs_and_says_so(tmp_path: Path, tiny: Path) -> None:
     index_documents(tmp_path / "kb", "One text.", Settings(str(tiny)))
     told = run("plan", "--index", tmp_path / "kb", "--machine", "16c64g")
     assert (told.exit_code, told.stderr) == (0, "")

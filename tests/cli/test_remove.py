@@ -15,7 +15,7 @@ def run(*arguments: object) -> Result:
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
-def test_documents_are_removed_and_the_way_back_is_told(
+def test_documents_are_removed_and_the_way_back_is_reported(
     tmp_path: Path, library: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -228,7 +228,7 @@ def test_deeply_nested_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe", b"#" * 100_000, b"[z-a]\n"])
-def test_a_folder_whose_rules_cannot_be_used_is_left_out(tree: Path, content: bytes) -> None:
+def test_a_folder_whose_rules_cannot_be_used_is_omitted(tree: Path, content: bytes) -> None:
     (tree / "sub" / ".oreqaignore").write_bytes(content)
     assert names(tree) == ["a.md", "b.txt"]
     assert ".oreqaignore is not usable" in skipped(tree)["sub"]

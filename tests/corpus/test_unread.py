@@ -86,7 +86,7 @@ def test_the_command_for_tar_unpacks_it(tmp_path: Path) -> None:
     assert (tmp_path / "held.txt").read_text() == "Bees dance."
 
 
-def test_archives_beside_documents_are_left_out_and_named(tmp_path: Path) -> None:
+def test_archives_beside_documents_are_omitted_and_named(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "a.txt").write_text("Bees dance.")
     for name in ("x.tar.gz", "y.tar.gz", "z.7z", "page.md.gz.bak"):

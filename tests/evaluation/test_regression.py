@@ -107,7 +107,7 @@ def test_a_threshold_is_that_of_ask(questions: Path, told: dict[str, Answer | No
     assert report.questions[3].outcome == "right"
 
 
-def test_rows_may_be_moved_and_left_out(questions: Path, told: dict[str, Answer | None], tmp_path: Path) -> None:
+def test_rows_may_be_moved_and_omitted(questions: Path, told: dict[str, Answer | None], tmp_path: Path) -> None:
     (tmp_path / "kb").mkdir()
     regression_test(questions, tmp_path / "kb")
     rows = questions.read_text().splitlines()

@@ -116,7 +116,7 @@ def test_one_question() -> None:
     assert split_examples([], 5, 0).fit == []
 
 
-def test_what_is_left_out() -> None:
+def test_what_is_omitted() -> None:
     first, second = passages(2)
     hits = [Hit(0.0, passage, passage.sentences[0], n, 0, {}) for n, passage in enumerate((first, second))]
     (example,) = place_examples(

@@ -9,7 +9,7 @@ from oreqa.index.best import best_passages, best_sentences
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 9])
-def test_equal_scores_keep_their_order_and_minus_infinity_is_left_out(count: int) -> None:
+def test_equal_scores_keep_their_order_and_minus_infinity_is_omitted(count: int) -> None:
     scores = np.array([0.5, -np.inf, 2.0, 0.5, 2.0], np.float32)
     assert best_sentences(scores, count).tolist() == [2, 4, 0, 3][:count]
 

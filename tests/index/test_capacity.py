@@ -24,7 +24,7 @@ SMALL = Machine(2, 8e9)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["passages"])
-def test_bytes_are_foretold(row: dict[str, Any]) -> None:
+def test_bytes_are_predicted(row: dict[str, Any]) -> None:
     predicted, sizes = plan(row["passages"], SMALL), row["bytes"]
     words = sum(size for name, size in sizes.items() if name.endswith(".words.npy"))
     documents = sum(size for name, size in sizes.items() if name.endswith(".db"))
@@ -48,7 +48,7 @@ def test_costs_are_those_that_were_measured() -> None:
 
 
 @pytest.mark.parametrize("size", ["14000", "100000", "1000000"])
-def test_searches_are_foretold_up_to_a_million_passages(size: str) -> None:
+def test_searches_are_predicted_up_to_a_million_passages(size: str) -> None:
     row = GROWTH[size]["search"]
     predicted = plan(row["passages"], SMALL)
     assert predicted.search == pytest.approx(row["processor ms"]["p50"] / 1000, rel=0.15)

@@ -152,7 +152,7 @@ def test_a_damaged_number_of_bm25_is_no_score(
         index.search("octopus arms", 3, mode="sparse")
 
 
-def test_sound_files_are_compared_once_where_a_score_looks_impossible(
+def test_intact_files_are_compared_once_where_a_score_looks_impossible(
     tmp_path: Path, library: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index_files(tmp_path / "kb", [library], Settings(str(tiny), passage_tokens=40))

@@ -233,7 +233,7 @@ def test_another_encoder_leaves_out_sentences_that_count_no_longer(tmp_path: Pat
 
 
 @pytest.mark.usefixtures("shared")
-def test_a_damaged_segment_is_mended_without_what_counts_no_longer(replaced: Path) -> None:
+def test_a_damaged_segment_is_repaired_without_what_counts_no_longer(replaced: Path) -> None:
     expected = content(replaced)
     flip(next(require_generation(replaced).glob("segment-*1/passages.npy")))
     index_documents(replaced, Document("d", "", "Herons wade."))
@@ -321,7 +321,7 @@ def flip(path: Path) -> None:
 
 
 @pytest.mark.usefixtures("shared")
-def test_damaged_documents_are_not_written_as_sound_ones(
+def test_damaged_documents_are_not_written_as_intact_ones(
     tmp_path: Path, library: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(integrity, "QUICK", 0)

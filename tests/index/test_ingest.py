@@ -188,7 +188,7 @@ def test_an_index_never_holds_its_own_files(
         assert opened.documents() == [str(tmp_path / "notes.txt")]
 
 
-def test_what_is_mended_is_no_share_of_unchanged_files(tmp_path: Path, library: Path, tiny: Path) -> None:
+def test_what_is_repaired_is_no_share_of_unchanged_files(tmp_path: Path, library: Path, tiny: Path) -> None:
     shares: list[tuple[int, int]] = []
     old(library)
     index_files(tmp_path / "kb", library, Settings(str(tiny)))

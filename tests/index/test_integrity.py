@@ -56,7 +56,7 @@ def test_a_damaged_segment_is_not_merged(folder: Path, monkeypatch: pytest.Monke
     assert check_index(folder) == []
 
 
-def test_sound_files_are_not_read_whole(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_intact_files_are_not_read_whole(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hashed: list[str] = []
     compute = generations._sha256
     monkeypatch.setattr(generations, "_sha256", lambda path: hashed.append(path.name) or compute(path))

@@ -119,14 +119,14 @@ def test_a_users_file_of_the_name_stays_as_it_is(tmp_path: Path, library: Path, 
     assert index_files(folder, [library]).added == 1
 
 
-def test_a_journal_of_another_encoder_is_begun_anew(tmp_path: Path) -> None:
+def test_a_journal_of_another_encoder_is_started_over(tmp_path: Path) -> None:
     filled(tmp_path)
     assert held(tmp_path, "encodex") == 0
     assert held(tmp_path) == 0
 
 
 @pytest.mark.parametrize(("code", "is_kept"), [(errno.EIO, False), (errno.EACCES, True)])
-def test_what_the_disk_cannot_read_is_begun_anew(
+def test_what_the_disk_cannot_read_is_started_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, is_kept: bool
 ) -> None:
     filled(tmp_path)

@@ -164,7 +164,7 @@ def test_an_index_without_bits_is_searched_and_gets_them(
 
 
 @pytest.mark.usefixtures("large")
-def test_damaged_bits_are_noticed_and_mended_without_encoding(
+def test_damaged_bits_are_noticed_and_repaired_without_encoding(
     tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(generations, "_SMALL", 0)  # as a large file, of which no checksum is computed when it is opened

@@ -143,7 +143,7 @@ def test_small_segments_keep_no_files_open(tmp_path: Path, settings: Settings) -
         assert len(list(opened.iterdir())) <= before + 1  # the documents
 
 
-def test_damage_of_a_shared_segment_is_mended(tmp_path: Path, settings: Settings) -> None:
+def test_damage_of_a_shared_segment_is_repaired(tmp_path: Path, settings: Settings) -> None:
     folder = tmp_path / "kb"
     index_documents(folder, DOCUMENTS, settings)
     index_documents(folder, Document("new", "New", "A hawk."))
@@ -159,7 +159,7 @@ def test_damage_of_a_shared_segment_is_mended(tmp_path: Path, settings: Settings
         assert_same_answers(answers(folder), expected)
 
 
-def test_damage_between_two_segments_is_mended_where_it_was(tmp_path: Path, settings: Settings) -> None:
+def test_damage_between_two_segments_is_repaired_where_it_was(tmp_path: Path, settings: Settings) -> None:
     folder = tmp_path / "kb"
     for begin in range(0, 9, 3):
         index_documents(folder, DOCUMENTS[begin : begin + 3], settings)

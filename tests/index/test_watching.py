@@ -131,7 +131,7 @@ def test_what_is_being_written_is_waited_for(folder: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.skipif(os.name != "posix", reason="this system has other permissions")
-def test_a_file_whose_permission_is_mended_is_read_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_whose_permission_is_fixed_is_read_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "a.txt").chmod(0)
     monkeypatch.setattr("watchfiles.watch", refusing(OSError("OS file watch limit reached. about [...]")))
     monkeypatch.setattr(watching, "POLL", 0.1)

@@ -112,7 +112,7 @@ def test_an_interrupted_run_goes_on(
     assert_same(folder, tmp_path / "new")
 
 
-def test_a_second_writer_is_told(tmp_path: Path, library: Path, settings: Settings) -> None:
+def test_a_second_writer_is_reported(tmp_path: Path, library: Path, settings: Settings) -> None:
     with open_writer(tmp_path / "kb", settings), pytest.raises(IndexStateError, match="another process is writing"):
         index_files(tmp_path / "kb", [library], settings)
 

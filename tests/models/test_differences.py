@@ -43,7 +43,7 @@ def test_rows_that_did_not_change() -> None:
 
 
 @pytest.mark.parametrize("shape", [(2, 5), (2, 2), (2, 8), (3, 3)])
-def test_another_base_is_told(shape: tuple[int, int]) -> None:
+def test_another_base_is_reported(shape: tuple[int, int]) -> None:
     packed = pack_difference({"w": np.ones((2, 3), np.float32)}, {"w": np.zeros((2, 3), np.float32)})
     with pytest.raises(ModelError, match="the base has changed"):
         unpack_difference(packed, {"w": np.zeros(shape, np.float32)})
@@ -94,7 +94,7 @@ def test_factors_are_the_nearest_of_their_rank(rank: int) -> None:
     np.testing.assert_array_equal(restored["l.bias"], tuned["l.bias"])
 
 
-def test_damaged_factors_are_told() -> None:
+def test_damaged_factors_are_reported() -> None:
     base, packed = _factors()
     for missing in ("layer.a", "layer.b_scale"):
         with pytest.raises(ModelError, match="the low-rank difference of layer is damaged"):

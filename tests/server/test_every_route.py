@@ -109,7 +109,7 @@ def test_every_route_but_the_page_and_the_protocol_of_assistants_is_described(cl
 
 
 @pytest.mark.parametrize(("method", "pattern"), ROUTES)
-def test_other_hosts_and_origins_are_refused_before_anything_is_told(
+def test_other_hosts_and_origins_are_refused_before_anything_is_revealed(
     closed: httpx.Client, method: str, pattern: str
 ) -> None:
     path, key = filled(pattern), {"authorization": f"Bearer {TOKEN}"}
@@ -131,7 +131,7 @@ def test_other_hosts_and_origins_are_refused_before_anything_is_told(
 
 
 @pytest.mark.parametrize(("method", "pattern"), ROUTES)
-def test_the_token_is_asked_for_but_where_nothing_is_told(closed: httpx.Client, method: str, pattern: str) -> None:
+def test_the_token_is_asked_for_but_where_nothing_is_revealed(closed: httpx.Client, method: str, pattern: str) -> None:
     path = filled(pattern)
     is_open = path in OPEN_PATHS or pattern in ("/d/{id}", "/web/{name}")
     wrong = {"authorization": f"Bearer {TOKEN}x"}, {"authorization": TOKEN}, {"cookie": f"{cookie_of(TOKEN)}={TOKEN}"}

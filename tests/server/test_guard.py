@@ -85,7 +85,7 @@ def test_the_servers_own_page_may_ask(client: httpx.Client) -> None:
     "path",
     ["/v1/status", "/v1/documents", "/metrics", "/openapi.json", "/mcp", "/nothing", "/v1/../v1/status", "//v1/status"],
 )
-def test_nothing_is_told_without_the_token(closed: httpx.Client, path: str) -> None:
+def test_nothing_is_revealed_without_the_token(closed: httpx.Client, path: str) -> None:
     status, detail = refusal(closed.get(path))
     assert (status, "Authorization: Bearer" in detail) == (401, True)
     assert closed.get(path, headers={"authorization": f"Bearer {TOKEN}x"}).status_code == 401

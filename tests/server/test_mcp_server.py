@@ -191,7 +191,7 @@ def test_what_is_wrong_is_said_in_one_line(
     assert refusal(server, name, **arguments).startswith(words)
 
 
-def test_an_argument_of_null_is_one_left_out(server: OreqaMcpServer) -> None:
+def test_an_argument_of_null_is_one_omitted(server: OreqaMcpServer) -> None:
     assert call(server, "ask", question=QUESTION, limit=None, collection=None)["answered"]
 
 

@@ -97,7 +97,7 @@ def test_rectangles_lie_on_the_ink_of_turned_and_cropped_pages(reader: httpx.Cli
     assert (box["top"], box["bottom"]) == pytest.approx((rows.min() / height, rows.max() / height), abs=0.01)
 
 
-def test_the_width_that_is_left_out_is_the_smallest(reader: httpx.Client) -> None:
+def test_the_width_that_is_omitted_is_the_smallest(reader: httpx.Client) -> None:
     response = reader.get(f"{place(reader, '/0.pdf')}/pages/1")
     assert Image.open(io.BytesIO(response.content)).width == 800
 

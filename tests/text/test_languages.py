@@ -40,7 +40,7 @@ SHORT = {
 
 
 @pytest.mark.parametrize(("code", "question"), [(code, question) for code, asked in SHORT.items() for question in asked])
-def test_short_questions_are_told_by_how_they_begin(code: str, question: str) -> None:
+def test_short_questions_are_recognised_by_how_they_begin(code: str, question: str) -> None:
     assert foreign_language(question) == code
 
 
@@ -72,7 +72,7 @@ def test_english_names_code_and_numbers_are_no_other_language(text: str) -> None
     assert foreign_language(text) is None
 
 
-def test_a_document_is_told_by_its_beginning() -> None:
+def test_a_document_is_recognised_by_its_beginning() -> None:
     german = "Das Zelt ist wasserdicht und wird für zwei Wochen verliehen. "
     assert foreign_language(german * 2, 20) == foreign_language(german * 5000, 20) == "de"
     assert foreign_language(german, 20) is None

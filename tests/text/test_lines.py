@@ -96,7 +96,7 @@ def test_prose_does_not(text: str) -> None:
     assert line_ends(text) == []
 
 
-def test_wrapped_prose_is_told_from_verse_code_and_paragraphs() -> None:
+def test_wrapped_prose_is_distinguished_from_verse_code_and_paragraphs() -> None:
     assert list(wraps(f"{LONG}\ngoes on.")) == [len(LONG)]
     for text in (
         "result = subprocess.run(['git', 'status'], capture_output=True)\nprint(result)",

@@ -72,7 +72,7 @@ def test_other_letters_change_no_order() -> None:
     assert len({version_order(version) for version in ("1.0", "1.0.Final", "1.0+dfsg-1", "1.0-LTS", "1.0.RELEASE")}) == 1
 
 
-def test_drafts_are_told_from_later_releases() -> None:
+def test_drafts_are_distinguished_from_later_releases() -> None:
     headings = ["4.9.3", "4.10.0-rc1", "4.10.0", "1.0.2a", "1.0a1", "9.9p1", "1.0.post1", "5.0.Final"]
     releases = [release_of(heading) for heading in headings]
     assert [release.draft for release in releases if release] == [False, True, False, False, True, False, False, False]

@@ -40,7 +40,7 @@ def test_a_record_is_its_filled_cells(cells: list[tuple[str, str]]) -> None:
         (["a", "b"], ["x", "y" * 81]),
     ],
 )
-def test_cells_that_could_not_be_told_apart_are_no_record(names: list[str], values: list[str]) -> None:
+def test_cells_that_cannot_be_told_apart_are_no_record(names: list[str], values: list[str]) -> None:
     assert record_text(names, values) is None
 
 

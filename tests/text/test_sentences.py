@@ -123,5 +123,5 @@ def test_a_price_is_no_code() -> None:
 
 @pytest.mark.parametrize("end", [".", "x"])
 @pytest.mark.parametrize("unit", ["a ", "- ", "A. ", ". ", "the ", "“", "\n---", "(a) ", ") "])
-def test_prose_is_told_in_linear_time(unit: str, end: str) -> None:
+def test_prose_is_recognised_in_linear_time(unit: str, end: str) -> None:
     assert growth(is_prose, lambda size: "The " + unit * size + end, 20_000) < 10

@@ -72,7 +72,7 @@ def test_prose_stays_as_it_was_read(text: str, part: str) -> None:
         ("in [1] it", "[1] it", "[1] it"),
     ],
 )
-def test_lone_brackets_are_left_out(text: str, part: str, wanted: str) -> None:
+def test_lone_brackets_are_omitted(text: str, part: str, wanted: str) -> None:
     assert widened(text, part) == wanted
 
 

@@ -130,7 +130,7 @@ def test_lines_end_at_line_feeds_alone() -> None:
 HEADINGS = "## Install\n\nRun make.\n\n## `port`\n\nIt is 80.\n\n### The *licence*\n\nMIT."
 
 
-def test_a_table_of_contents_is_left_out() -> None:
+def test_a_table_of_contents_is_omitted() -> None:
     contents = "- [Install](#install)\n- [`port`](#port)\n  1. [The *licence*](#the-licence)"
     document = read(f"# W\n\n{contents}\n\n{HEADINGS}")
     assert document.text == "Run make.\n\nIt is 80.\n\nMIT."
@@ -155,7 +155,7 @@ def test_other_lists_are_text(listed: str) -> None:
     assert read(f"{listed}\n\n{HEADINGS}").text.startswith("- Install")
 
 
-def test_what_is_left_out_is_counted() -> None:
+def test_what_is_omitted_is_counted() -> None:
     (page,) = read("---\ntitle: Big cats\n---\n# Lions\n\nSee [this](http://a.b/c) <b>lion</b>.\n").pages
     assert (page.source, page.read) == (13, 4)
     assert page.left_out == {"front matter": 3, "link targets": 4, "markup": 2}

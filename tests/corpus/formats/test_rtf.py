@@ -56,7 +56,7 @@ def test_a_damaged_file_gives_what_it_holds() -> None:
     assert read("{" * 5000 + "deep" + "}" * 5000).text == "deep"
 
 
-def test_what_is_struck_out_is_left_out_and_counted() -> None:
+def test_what_is_struck_out_is_omitted_and_counted() -> None:
     style = r"{\stylesheet{\s5\strike Struck;}{\s6 Plain;}}"
     body = (
         r"It costs {\strike 59 or \b 49\b0  or {\strike0 now} some} 39 euros.\par "

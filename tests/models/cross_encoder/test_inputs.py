@@ -81,7 +81,7 @@ def test_what_fits_is_not_cut(tiny: Path, asked: int, named: int) -> None:
     assert len(window.ids) <= 256
 
 
-def test_a_missing_mark_is_told(tiny: Path, tmp_path: Path) -> None:
+def test_a_missing_mark_is_reported(tiny: Path, tmp_path: Path) -> None:
     text = (tiny / "tokenizer.json").read_text().replace("[unused1]", "[other1]")
     (tmp_path / "tokenizer.json").write_text(text)
     with pytest.raises(ModelError, match=r"no \[unused0\] and \[unused1\]"):

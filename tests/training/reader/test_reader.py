@@ -57,7 +57,7 @@ def test_a_reader_learns_and_its_folder_reads(squad_file: Path, tiny: Path, tmp_
         train_recorded(train_reader, recipe, tmp_path / "r")
 
 
-def test_a_reader_begun_from_a_classifier_loads_in_transformers(
+def test_a_reader_started_from_a_classifier_loads_in_transformers(
     squad_file: Path, tiny_classifier: Path, tmp_path: Path
 ) -> None:
     from transformers import AutoModelForQuestionAnswering

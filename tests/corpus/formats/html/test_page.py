@@ -163,7 +163,7 @@ def test_what_belongs_together_stays_together(page: str, text: str) -> None:
         ("<button>leave me</button>", "form controls"),
     ],
 )
-def test_what_is_left_out_is_counted(part: str, reason: str) -> None:
+def test_what_is_omitted_is_counted(part: str, reason: str) -> None:
     document = read(f"<p>before</p>{part}<p>after</p>")
     assert document.text == "before\n\nafter"
     (words,) = document.pages
@@ -252,7 +252,7 @@ NESTED = f"<a href=b.html>e</a><ul>{links(*'fgh')}</ul>"
         ("<p><a href=a.html>Previous</a> | <a href=b.html>Contents</a> | Next</p>", "navigation"),
     ],
 )
-def test_links_that_repeat_headings_are_left_out(part: str, reason: str) -> None:
+def test_links_that_repeat_headings_are_omitted(part: str, reason: str) -> None:
     document = read(f"<p>before</p>{part}<h2>1 Light</h2><p>a<h3>1.1 The lamp</h3><p>b<h2>2 Keepers</h2><p>c")
     assert document.text == "before\n\na\n\nb\n\nc"
     (words,) = document.pages
@@ -447,7 +447,7 @@ def test_marks_of_footnotes_are_no_digits() -> None:
     assert body("<p>250<sup>2</sup></p>") == "250²"
 
 
-def test_a_line_about_the_program_that_made_the_page_is_left_out() -> None:
+def test_a_line_about_the_program_that_made_the_page_is_omitted() -> None:
     about = "The dragon was donated by Rotem.\n\nThe pages are created using Sphinx. Install it first."
     for line in ("Built with <a href=a>Sphinx</a> using a <a>theme</a> provided by <a>Read the Docs</a>.",
                  "Created using <a href=a>Sphinx</a> 4.5.0.", "© Copyright 2020, A. Created using Sphinx 1.7.",

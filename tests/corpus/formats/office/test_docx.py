@@ -334,7 +334,7 @@ def test_a_word_file_of_millions_of_paragraphs_stays_within_its_memory(tmp_path:
         list(read_documents(tmp_path / "a.docx"))
 
 
-def test_what_is_struck_out_is_left_out_and_counted() -> None:
+def test_what_is_struck_out_is_omitted_and_counted() -> None:
     def run(text: str, properties: str) -> str:
         return f"<w:r><w:rPr>{properties}</w:rPr><w:t xml:space='preserve'>{text}</w:t></w:r>"
 
@@ -348,7 +348,7 @@ def test_what_is_struck_out_is_left_out_and_counted() -> None:
     assert balanced(document)
 
 
-def test_what_a_style_strikes_out_is_left_out() -> None:
+def test_what_a_style_strikes_out_is_omitted() -> None:
     source = docx.Document()
     old = source.styles.add_style("Old", WD_STYLE_TYPE.CHARACTER)
     old.font.strike = True
@@ -386,7 +386,7 @@ def test_a_default_style_and_styles_in_a_circle() -> None:
     assert read(body, styles=styles).text == "Kept"
 
 
-def test_what_is_struck_out_in_a_diagram_is_left_out() -> None:
+def test_what_is_struck_out_in_a_diagram_is_omitted() -> None:
     run = '<w:r><w:rPr strike="{}"/><w:t>{}</w:t></w:r>'
     model = HEAD.format("dataModel", f"<w:p>{run.format('noStrike', 'Buy')}{run.format('sngStrike', ' and rent')}</w:p>")
     body = '<w:body><w:p><w:r><w:drawing><w:relIds w:dm="xdiagramData"/></w:drawing></w:r></w:p></w:body>'

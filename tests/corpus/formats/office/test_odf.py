@@ -73,7 +73,7 @@ def test_numbers_of_lists() -> None:
     assert read(f"<text:list text:style-name='L'>{items}</text:list>", automatic=style).text == "3) x\n\nmore\n\na) in\n4) y"
 
 
-def test_titles_notes_boxes_and_what_is_left_out() -> None:
+def test_titles_notes_boxes_and_what_is_omitted() -> None:
     elements = (
         "<text:tracked-changes><text:p>gone</text:p></text:tracked-changes>"
         "<text:p text:style-name='P1'>The Title</text:p>"
@@ -151,7 +151,7 @@ def test_damaged_and_encrypted_files() -> None:
     assert read("<text:h text:outline-level='99999'>H</text:h><text:p>t</text:p>").text == "t"
 
 
-def test_what_is_struck_out_is_left_out_and_counted() -> None:
+def test_what_is_struck_out_is_omitted_and_counted() -> None:
     styles = "".join(
         f'<style:style style:name="{name}" style:family="{family}"><style:text-properties {line}/></style:style>'
         for name, family, line in (

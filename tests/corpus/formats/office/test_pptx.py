@@ -70,7 +70,7 @@ def test_slides_are_sections_with_their_places() -> None:
     assert all(page.source == page.read + sum(page.left_out.values()) for page in document.pages)
 
 
-def test_counters_are_left_out_and_footers_but_once() -> None:
+def test_counters_are_omitted_and_footers_but_once() -> None:
     deck = Presentation()
     for text in ("one", "two"):
         slide = deck.slides.add_slide(deck.slide_layouts[1])
@@ -115,7 +115,7 @@ def strike(frame: object, text: str, kind: str = "sngStrike") -> None:
     run.font._element.set("strike", kind)
 
 
-def test_what_is_struck_out_is_left_out_and_counted() -> None:
+def test_what_is_struck_out_is_omitted_and_counted() -> None:
     deck = Presentation()
     first = deck.slides.add_slide(deck.slide_layouts[1])
     title, body = first.shapes.title.text_frame, first.placeholders[1].text_frame

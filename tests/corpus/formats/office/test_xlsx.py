@@ -81,7 +81,7 @@ def test_percentages_and_merged_cells() -> None:
     assert read_xlsx(saved(book), Path("a.xlsx")).text == "name: both; name too: both; share: 25.5%\n\nshare: 0.3"
 
 
-def test_hidden_sheets_are_left_out() -> None:
+def test_hidden_sheets_are_omitted() -> None:
     book = openpyxl.Workbook()
     book.active.append(["shown"])
     hidden = book.create_sheet("Hidden")
@@ -226,7 +226,7 @@ def test_merged_cells_whose_elements_have_a_prefix(size: int, monkeypatch: pytes
     assert read_xlsx(changed.getvalue(), Path("a.xlsx")).text == "name: both; name too: both; share: 3"
 
 
-def test_what_is_struck_out_is_left_out_and_counted() -> None:
+def test_what_is_struck_out_is_omitted_and_counted() -> None:
     book = openpyxl.Workbook()
     sheet = book.active
     out, kept = InlineFont(strike=True), InlineFont(b=True)
@@ -271,7 +271,7 @@ def test_shared_texts_are_struck_out_in_part() -> None:
     assert document.pages[0] == PageWords("sheet Prices", 7, 4, {"struck-out text": 3})
 
 
-def test_what_is_struck_out_in_a_text_box_is_left_out() -> None:
+def test_what_is_struck_out_in_a_text_box_is_omitted() -> None:
     book = openpyxl.Workbook()
     book.active.append(["a text"])
     data = saved(book)

@@ -101,7 +101,7 @@ def test_columns_are_read_one_after_the_other() -> None:
     assert paragraphs(columns)[0].startswith(f"{PROSE[0][:40]} {PROSE[1][:40]}")
 
 
-def test_running_heads_are_left_out_and_counted() -> None:
+def test_running_heads_are_omitted_and_counted() -> None:
     def draw(canvas: Canvas, number: int) -> None:
         canvas.drawString(72, 790, f"The Book of the Sea {number + 7}" if number % 2 else f"{number + 7} Chapter 3")
         canvas.drawCentredString(300, 30, f"- {number + 1} -")
@@ -155,7 +155,7 @@ def test_headings_at_the_same_height_are_no_running_heads() -> None:
     assert "Example 4" in document.text
 
 
-def test_contents_below_a_title_and_their_last_lines_on_the_next_page_are_left_out() -> None:
+def test_contents_below_a_title_and_their_last_lines_on_the_next_page_are_omitted() -> None:
     leader = ". " * 20
     first = (
         "A Guide\nBy Ida Berg.\nIt tells of bees and of boats.\nMore of them is told below, too.\nContents\n"
@@ -195,7 +195,7 @@ def test_an_entry_of_an_index_named_contents_does_not_cut_it(at: int) -> None:
     assert list(document.pages[1].left_out) == ["index"]
 
 
-def test_tables_of_contents_and_indexes_are_left_out() -> None:
+def test_tables_of_contents_and_indexes_are_omitted() -> None:
     contents = "Contents\n" + "\n".join(f"{n} A part {'. ' * 20}{3 * n}" for n in range(1, 9))
     prices = "Prices\n" + "\n".join(
         f"{name} {'.' * 20} {price}" for name, price in zip("dcbaeg", (9, 2, 7, 1, 3, 2), strict=True)
