@@ -225,7 +225,7 @@ def test_eval_and_compare(tmp_path: Path, tiny: Path) -> None:
     assert compared[0]["errors"]["neither"] == 1
     assert compared[0]["error_shares"] == {"both": 0, "only_a": 0, "only_b": 0, "neither": 100}
     found = run("compare", tmp_path / "sparse", tmp_path / "hybrid", "--out", tmp_path / "difference")
-    assert "in neither 1 (100.0%)" in " ".join(found.stdout.split())
+    assert "first answers: both wrong 0 (0.0%), sparse alone wrong 0 (0.0%), " in " ".join(found.stdout.split())
     assert "written to" in found.stdout
     assert json.loads((tmp_path / "difference" / "comparison.json").read_text()) == compared
     assert "no errors" in (tmp_path / "difference" / "report.html").read_text()

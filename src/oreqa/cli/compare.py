@@ -82,10 +82,10 @@ def compare(
         console.print(table)
         if c.questions < FEW:
             say(FEW_QUESTIONS, err=True)
-        places = {"both": "both", "only_a": f"only in {a}", "only_b": f"only in {b}", "neither": "in neither"}
+        who = {"both": "both wrong", "only_a": f"{a} alone wrong", "only_b": f"{b} alone wrong", "neither": "both right"}
         if c.errors:
-            shares = (f"{text} {c.errors[key]:,} ({c.error_shares[key]:.1f}%)" for key, text in places.items())
-            console.print(f"wrong in {', '.join(shares)}")
+            shares = (f"{text} {c.errors[key]:,} ({c.error_shares[key]:.1f}%)" for key, text in who.items())
+            console.print(f"first answers: {', '.join(shares)}")
         for title, rows in (("won", c.won), ("lost", c.lost)):
             for row in rows[:5]:
                 console.print(

@@ -161,10 +161,10 @@ def _errors(c: Comparison, a: str, b: str) -> str:
     """Return the Venn diagram of wrong questions, and their numbers."""
     errors, share = c.errors, c.error_shares
     rows = [
-        ("wrong in both", "both"),
-        (f"wrong only in {a}", "only_a"),
-        (f"wrong only in {b}", "only_b"),
-        ("wrong in neither", "neither"),
+        ("both wrong", "both"),
+        (f"{a} alone wrong", "only_a"),
+        (f"{b} alone wrong", "only_b"),
+        ("both right", "neither"),
     ]
     counts = "".join(f"<tr><td>{text}</td><td>{errors[key]:,}</td><td>{share[key]:.1f}%</td></tr>" for text, key in rows)
     return f"""<figure>{venn_figure(errors["only_a"], errors["only_b"], errors["both"], c.questions)}
