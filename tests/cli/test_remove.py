@@ -75,6 +75,12 @@ def test_who_wants_to_remove_everything_is_told_how(
     folder = run("remove", "library", "--yes", "--index", "my kb")
     reason = "all 4 documents of the index lie in it; name folders within it"
     assert folder.stderr == f"error: library: {reason}, or, {delete}\n"
+    served = Path("my kb").glob("search-*")
+    state = next(served) / "engine.json"  # as of an index that a Milvus server holds
+    state.write_text('{"name": "oreqa_my_kb_1", "uri": "http://m:19530"}')
+    drop = ", then drop the collection oreqa_my_kb_1 on http://m:19530, which keeps its vectors and words"
+    assert run("remove", "my kb", "--yes").stderr == unnamed.stderr.rstrip("\n") + f"{drop}\n"
+    state.unlink()
     index_documents("my kb", [Document("my kb", "", "A document of this name.")])
     assert run("remove", "my kb", "--index", "my kb").exit_code == 0
 

@@ -18,8 +18,10 @@ def refuse_index(context: Any, words: Iterable[Any]) -> None:
 
     for word in words:
         if isinstance(word, str) and os.path.isdir(word) and newest_generation(Path(word)) is not None:  # noqa: PTH112
+            from oreqa.index.removal import how_to_delete  # only now: it takes time to import
+
             name = shlex.quote(word)
-            delete = f"; to delete all of it: rm -r {name}" if context.command.name == "remove" else ""
+            delete = f"; to delete all of it: {how_to_delete(Path(word))}" if context.command.name == "remove" else ""
             raise InputError(f"{word} is an index; name it with --index: {_usage(context)} --index {name}{delete}")
 
 

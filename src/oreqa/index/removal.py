@@ -12,9 +12,11 @@ from pathlib import Path
 
 from oreqa.arguments import as_index_folder, as_paths, text_list
 from oreqa.errors import InputError
+from oreqa.files import read_object
 from oreqa.index.documents import find_documents
 from oreqa.index.drafts import count_documents
-from oreqa.index.generations import require_generation
+from oreqa.index.engines.milvus import STATE
+from oreqa.index.generations import newest_generation, require_generation
 from oreqa.index.store import open_documents
 from oreqa.index.writer import open_writer
 
@@ -70,8 +72,15 @@ def _find(database: sqlite3.Connection, name: str, folder: Path) -> list[int]:
 
 
 def _delete(folder: Path) -> str:
-    """Return how to delete an index."""
-    return f"delete its folder: rm -r {shlex.quote(str(folder))}"
+    return f"delete its folder: {how_to_delete(folder)}"
+
+
+def how_to_delete(folder: Path) -> str:
+    """Return how to delete an index; of a served one, also which collection the server keeps until it is dropped."""
+    generation, command = newest_generation(folder), f"rm -r {shlex.quote(str(folder))}"
+    if generation is None or not (served := read_object(generation / STATE)):
+        return command
+    return f"{command}, then drop the collection {served['name']} on {served['uri']}, which keeps its vectors and words"
 
 
 def exceeds_share(count: int, every: int, share: float = LARGEST_SHARE) -> bool:
