@@ -140,9 +140,9 @@ def test_every_command_without_training_sends_nothing(
     stranger: dict[str, Path], library: Path, squad_file: Path, tmp_path: Path, fitted: Path, fitted_reader: Path,
     fitted_reranker: Path, tiny_classifier: Path, tiny_generator: Path,
 ) -> None:  # fmt: skip
-    kb, out, beir, asked = stranger["out"] / "kb", stranger["out"], tmp_path / "beir", tmp_path / "asked.txt"
+    kb, out, beir, questions_text = stranger["out"] / "kb", stranger["out"], tmp_path / "beir", tmp_path / "asked.txt"
     save_beir(beir, Beir((Entry("1", "T", "An octopus has three hearts."),), {"q": "hearts"}, {"q": {"1": 1}}), "test")
-    asked.write_text("Who lays eggs?\n")
+    questions_text.write_text("Who lays eggs?\n")
     question_file = tmp_path / "again.jsonl"
     question_file.write_text('{"question": "Who lays eggs?", "answers": ["The queen"]}\n')
     text = "The fox jumped over the lazy dog in the garden and ate the bone that the dog had found there in the morning."
@@ -156,7 +156,7 @@ def test_every_command_without_training_sends_nothing(
         ("eval", "beir", "--data", beir, *model),
         ("eval", "generator", *data, "--generator", tiny_generator, "--draw", 5),
         ("mine", "negatives", *data, *model, "--draw", 20),
-        ("mine", "silver", "--questions", asked, "--index", kb, *classifier, "--min-probability", 0),
+        ("mine", "silver", "--questions", questions_text, "--index", kb, *classifier, "--min-probability", 0),
         ("mine", "predictions", *data, "--reader", fitted_reader, "--draw", 5),
         ("mine", "cloze", "--index", kb),
         ("mine", "passages", "--data", question_file, "--index", kb),

@@ -53,9 +53,9 @@ def test_the_highest_value_is_a_cell_and_all_of_a_tie_are_answers(files: Path, f
 
 
 def test_only_rows_that_fulfil_the_conditions_are_counted(files: Path, fitted: Path) -> None:
-    asked = answerer(files, fitted)
-    assert asked.ask("How many rows are there?", k=1)[0].text == "5"
-    assert asked.ask("How many rows are there?", k=1, where={"city": "Bonn"})[0].text == "1"
+    table_answerer = answerer(files, fitted)
+    assert table_answerer.ask("How many rows are there?", k=1)[0].text == "5"
+    assert table_answerer.ask("How many rows are there?", k=1, where={"city": "Bonn"})[0].text == "1"
 
 
 def test_tables_that_say_different_things_answer_nothing(files: Path, fitted: Path) -> None:

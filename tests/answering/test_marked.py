@@ -98,8 +98,8 @@ def test_evaluation_measures_the_models(kb: Path, mark: Mark, fitted_reader: Pat
 
 def test_the_command_says_who_set_it(kb: Path, mark: Mark) -> None:
     set_mark(kb, mark)
-    asked = ["ask", ASKED_OTHERWISE, "--index", str(kb), "--reader", "none"]
-    assert CliRunner().invoke(app, asked).stdout.startswith("set by you eight\n")
-    report = json.loads(CliRunner().invoke(app, [*asked, "--json"]).stdout)
+    command = ["ask", ASKED_OTHERWISE, "--index", str(kb), "--reader", "none"]
+    assert CliRunner().invoke(app, command).stdout.startswith("set by you eight\n")
+    report = json.loads(CliRunner().invoke(app, [*command, "--json"]).stdout)
     first = report["answers"][0]
     assert (report["found"], first["text"], first["certainty"], first["confidence"]) == (True, "eight", "set by you", None)

@@ -50,10 +50,10 @@ def test_a_re_ranker_is_shown_the_span_and_a_classifier_its_sentence(tiny_rerank
 def test_a_classifier_reconsiders_the_best_answers(tiny_reader: Path, tiny_classifier: Path, aggregate: bool) -> None:
     reader, classifier = Reader(tiny_reader), CrossEncoder(tiny_classifier)
     weights = Combination(reranking=2.0, rerank_spans=3, aggregate=aggregate)
-    asked = ["who eats a bone"], [[FOX, BEE]], [[0.5, 0.2]]
-    (plain,) = read_answers(reader, None, *asked, weights)
-    (ranked,) = read_answers(reader, classifier, *asked, weights)
-    (scores,) = span_scores(classifier, asked[0], asked[1], [[answer.span for answer in plain[:3]]])
+    inputs = ["who eats a bone"], [[FOX, BEE]], [[0.5, 0.2]]
+    (plain,) = read_answers(reader, None, *inputs, weights)
+    (ranked,) = read_answers(reader, classifier, *inputs, weights)
+    (scores,) = span_scores(classifier, inputs[0], inputs[1], [[answer.span for answer in plain[:3]]])
     log_p = np.log(probability(scores)).tolist()
     wanted = {str(answer.span): answer.score + 2 * log for answer, log in zip(plain, log_p, strict=False)}
     assert {str(answer.span): answer.score for answer in ranked[:3]} == pytest.approx(wanted, abs=2e-2)

@@ -28,10 +28,10 @@ def test_answers_that_are_shown_are_re_ranked(
     """Examples are of five answers, though the table may be of fewer."""
     predictions = tmp_path / "predictions.jsonl"
     predictions.write_text("{}\n")
-    asked: list[int] = []
+    counts: list[int] = []
 
     def rerank(rows: Any, folder: Path, count: int, saved: Path) -> list[Row]:
-        asked.append(count)
+        counts.append(count)
         return []
 
     def empty(*_: object) -> Any:
@@ -53,7 +53,7 @@ def test_answers_that_are_shown_are_re_ranked(
     arguments = f"--data {tmp_path} --predictions {predictions} --work {tmp_path} --seeds 1 --most {most} --variant"
     monkeypatch.setattr(sys, "argv", ["ablations.py", *arguments.split(), script.BASE])
     script.main()
-    assert set(asked) == {expected}
+    assert set(counts) == {expected}
 
 
 def test_first_answers_and_orders_without_a_re_ranker(script: ModuleType) -> None:
@@ -64,8 +64,8 @@ def test_first_answers_and_orders_without_a_re_ranker(script: ModuleType) -> Non
         spans = [[f"span {number}", number, number + 1, 0, -float(number), 0.0] for number in range(30)]
         return {"answerable": True, "right": right, "f1": right, "spans": spans, "hits": [[1.0, {}]], "kind": None}
 
-    asked = script.Asked([], [], [row_of(0), row_of(5), row_of(40)])
-    table = script.baseline_rows(asked, {"reader": [1.0, 0.0, 0.0], "other": [1.0, 1.0, 0.0]})
+    answered = script.Asked([], [], [row_of(0), row_of(5), row_of(40)])
+    table = script.baseline_rows(answered, {"reader": [1.0, 0.0, 0.0], "other": [1.0, 1.0, 0.0]})
     assert table["reader"] == {"em": 33.33, "em@5": 33.33, "em@10": 66.67, "em@25": 66.67}
     assert table["other"]["em"] == 66.67
     assert table["other"]["over reader"]["mean"] == pytest.approx(1 / 3)

@@ -25,9 +25,9 @@ def kb(tmp_path: Path, library: Path, fitted: Path) -> Path:
 
 def test_places_are_those_of_the_file(kb: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(library.parent)
-    asked = ("ask", "drones sting", "--index", kb, "--reader", "none", "--threshold", 0, "-k", 9)
-    assert "library/bees.txt:3" in run(*asked).stdout
-    answers = json.loads(run(*asked, "--json").stdout)["answers"]
+    command = ("ask", "drones sting", "--index", kb, "--reader", "none", "--threshold", 0, "-k", 9)
+    assert "library/bees.txt:3" in run(*command).stdout
+    answers = json.loads(run(*command, "--json").stdout)["answers"]
     text = (library / "bees.txt").read_text()
     bee_answers = [answer for answer in answers if answer["document"].endswith("bees.txt")]
     assert len(bee_answers) == 3
@@ -38,10 +38,10 @@ def test_places_are_those_of_the_file(kb: Path, library: Path, monkeypatch: pyte
 
 
 def test_the_words_that_were_asked_for_instead_are_named(kb: Path) -> None:
-    asked = ("ask", "how many harets does an octopus have", "--index", kb, "--reader", "none", "--threshold", 0)
-    assert run(*asked).stdout.startswith("“harets” is in no document; asked for “hearts”.\n")
-    report = json.loads(run(*asked, "--json").stdout)
-    right = json.loads(run(*asked[:1], asked[1].replace("harets", "hearts"), *asked[2:], "--json").stdout)
+    command = ("ask", "how many harets does an octopus have", "--index", kb, "--reader", "none", "--threshold", 0)
+    assert run(*command).stdout.startswith("“harets” is in no document; asked for “hearts”.\n")
+    report = json.loads(run(*command, "--json").stdout)
+    right = json.loads(run(*command[:1], command[1].replace("harets", "hearts"), *command[2:], "--json").stdout)
     assert (report["respelt"], right["respelt"]) == ({"harets": "hearts"}, {})
     assert report["answers"] == right["answers"]
 
@@ -49,13 +49,13 @@ def test_the_words_that_were_asked_for_instead_are_named(kb: Path) -> None:
 @pytest.mark.slow
 def test_a_refusal_shows_what_is_near(kb: Path, fitted_reader: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("oreqa.answering.reply.MIN_GUESS", 0.001)
-    asked = ("ask", "octopus hearts", "--index", kb, "--threshold", 1)
+    command = ("ask", "octopus hearts", "--index", kb, "--threshold", 1)
     for more in (("--reader", fitted_reader, "--reranker", "none"), ("--reader", "none")):
-        shown = run(*asked, *more).stdout
-        report = json.loads(run(*asked, *more, "--json").stdout)
+        shown = run(*command, *more).stdout
+        report = json.loads(run(*command, *more, "--json").stdout)
         assert (report["found"], report["calibrated"], report["answers"]) == (False, True, [])
         guess = report["guess"]
-        assert guess == json.loads(run(*asked[:-1], 0, *more, "--json").stdout)["answers"][0]
+        assert guess == json.loads(run(*command[:-1], 0, *more, "--json").stdout)["answers"][0]
         assert shown.startswith(f"The documents may not answer this. Best guess:\n{guess['certainty']} ")
         assert f"{guess['text']}\n" in shown
         assert shown.index("\nThe nearest passages:\n") > shown.index("octopus.md")
@@ -68,12 +68,12 @@ def test_a_refusal_shows_what_is_near(kb: Path, fitted_reader: Path, monkeypatch
 
 @pytest.mark.slow
 def test_conditions_that_nothing_fulfils_are_named(kb: Path) -> None:
-    asked = ("ask", "tent", "--index", kb, "--where")
-    nobody = run(*asked, "kind=house")
+    command = ("ask", "tent", "--index", kb, "--where")
+    nobody = run(*command, "kind=house")
     assert (nobody.exit_code, nobody.stdout) == (2, "")
     assert nobody.stderr == "error: no document matches --where kind=house; the nearest are: kind=shoe\n"
-    assert json.loads(run(*asked, "kind=house", "--json").stdout)["error"]["exit_code"] == 2
-    unknown = run(*asked, "kind=tent", "--where", "colour=red")
+    assert json.loads(run(*command, "kind=house", "--json").stdout)["error"]["exit_code"] == 2
+    unknown = run(*command, "kind=tent", "--where", "colour=red")
     assert unknown.exit_code == 2
     assert unknown.stderr == "error: no document has a field 'colour'; fields are: kind, path, title\n"
 
@@ -103,8 +103,8 @@ def test_answers_are_printed_as_they_come_and_stay_when_interrupted(
 ) -> None:
     questions = ["how many hearts", "where are flowers", "who lays eggs"]
     (tmp_path / "q.txt").write_text("\n".join(questions))
-    asked = ("ask", "--questions", tmp_path / "q.txt", "--index", kb, "--reader", "none", "--threshold", 0)
-    whole, rows = run(*asked).stdout, json.loads(run(*asked, "--json").stdout)
+    command = ("ask", "--questions", tmp_path / "q.txt", "--index", kb, "--reader", "none", "--threshold", 0)
+    whole, rows = run(*command).stdout, json.loads(run(*command, "--json").stdout)
     reply = Answerer.reply
 
     def stop_at_second(self: Answerer, texts: list[str], *rest: Any, **options: Any) -> Any:
@@ -113,10 +113,10 @@ def test_answers_are_printed_as_they_come_and_stay_when_interrupted(
         return reply(self, texts, *rest, **options)
 
     monkeypatch.setattr(Answerer, "reply", stop_at_second)
-    stopped = run(*asked)
+    stopped = run(*command)
     assert (stopped.exit_code, stopped.stderr) == (130, "interrupted; 1 of 3 questions answered\n")
     assert stopped.stdout == whole[: whole.index(questions[1])]
-    stopped = run(*asked, "--json")
+    stopped = run(*command, "--json")
     assert (stopped.exit_code, stopped.stderr) == (130, "interrupted; 1 of 3 questions answered\n")
     assert json.loads(stopped.stdout) == rows[:1]
     alone = run("ask", questions[1], "--index", kb, "--reader", "none")
@@ -125,14 +125,14 @@ def test_answers_are_printed_as_they_come_and_stay_when_interrupted(
 
 @pytest.mark.slow
 def test_models_that_are_not_calibrated_say_so(kb: Path) -> None:
-    asked = ("ask", "octopus hearts", "--index", kb)  # the default reader was fitted with another encoder
-    assert run(*asked).stdout.startswith("not calibrated ")
-    assert f"oreqa fit --index {kb} --reader minilm-reader" in run(*asked).stderr
-    assert run(*asked, "--json").stderr == ""
-    report = json.loads(run(*asked, "--json").stdout)
+    command = ("ask", "octopus hearts", "--index", kb)  # the default reader was fitted with another encoder
+    assert run(*command).stdout.startswith("not calibrated ")
+    assert f"oreqa fit --index {kb} --reader minilm-reader" in run(*command).stderr
+    assert run(*command, "--json").stderr == ""
+    report = json.loads(run(*command, "--json").stdout)
     assert (report["found"], report["calibrated"]) == (True, False)
     assert {answer["confidence"] for answer in report["answers"]} == {None}
-    refused = run(*asked, "--threshold", 0.5)
+    refused = run(*command, "--threshold", 0.5)
     assert refused.exit_code == 2
     assert refused.stderr.startswith("error: the threshold is 0.5, but these models are not calibrated")
 
@@ -161,11 +161,11 @@ def test_other_languages_than_the_models_are_said_once(tmp_path: Path, library: 
     again = run("index", library, "--index", kb, "--json")
     assert json.loads(again.stdout)["languages"] == {}
     (tmp_path / "asked.txt").write_text("Wie tief tauchen Wale im Winter?\nWelche Farbe haben Wolken?\n")
-    for asked, said in (
+    for arguments, said in (
         (["Wie tief tauchen Wale im Winter?"], "the question seems to be in German"),
         (["--questions", tmp_path / "asked.txt"], "questions seem to be in German"),
     ):
-        replied = run("ask", *asked, "--index", kb, "--threshold", 1)
+        replied = run("ask", *arguments, "--index", kb, "--threshold", 1)
         assert replied.stderr.splitlines()[:1] == [
             f"{said}, and minilm-reader has learned English: see --reader and oreqa index --model"
         ]
@@ -174,23 +174,23 @@ def test_other_languages_than_the_models_are_said_once(tmp_path: Path, library: 
 
 def test_files_that_are_not_as_they_were_indexed_are_named(kb: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(library.parent)
-    asked = ("ask", "drones sting", "--index", "kb", "--reader", "none", "--threshold", 0, "-k", 9)
+    command = ("ask", "drones sting", "--index", "kb", "--reader", "none", "--threshold", 0, "-k", 9)
 
     def file_of_bees() -> set[str]:
-        answers = json.loads(run(*asked, "--json").stdout)["answers"]
+        answers = json.loads(run(*command, "--json").stdout)["answers"]
         return {answer["file"] for answer in answers if answer["document"].endswith("bees.txt")}
 
     assert file_of_bees() == {"same"}
-    assert "the file" not in run(*asked).stdout
+    assert "the file" not in run(*command).stdout
     (library / "bees.txt").write_text("Drones have no sting at all.")
     assert file_of_bees() == {"changed"}
     note = "     the file was changed after it was indexed; to read it again: oreqa index library/bees.txt --index kb\n"
     monkeypatch.setenv("COLUMNS", "200")
-    assert run(*asked).stdout.count(note) == 1
+    assert run(*command).stdout.count(note) == 1
     (library / "bees.txt").unlink()
     assert file_of_bees() == {"gone"}
     note = "the file is gone, or no longer says so; to remove this: oreqa index library/bees.txt --index kb --prune\n"
-    assert run(*asked).stdout.count(note) == 1
+    assert run(*command).stdout.count(note) == 1
     assert run("index", "library/bees.txt", "--index", "kb", "--prune").exit_code == 0
     assert file_of_bees() == set()
     index_documents("memory", "Drones have no sting.")

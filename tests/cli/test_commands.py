@@ -118,11 +118,11 @@ def test_what_is_skipped_is_named_by_its_shortest_path(kb: Path, library: Path, 
 
 def test_ask(kb: Path, fitted_reader: Path, fitted_reranker: Path) -> None:
     models = ("--reader", fitted_reader, "--reranker", fitted_reranker)
-    asked = ("ask", "How many hearts has an octopus?", "--index", kb, "--threshold", 0, *models)
-    found = run(*asked)
+    command = ("ask", "How many hearts has an octopus?", "--index", kb, "--threshold", 0, *models)
+    found = run(*command)
     assert found.exit_code == 0
     assert "/library/" in found.stdout
-    report = json.loads(run(*asked, "-k", 1, "--json").stdout)
+    report = json.loads(run(*command, "-k", 1, "--json").stdout)
     assert report["found"] is True
     (answer,) = report["answers"]
     passage, sentence = answer["passage"], answer["sentence"]

@@ -22,14 +22,14 @@ def kb(tmp_path: Path, library: Path, fitted: Path) -> Path:
 
 def test_the_stages_as_tables_and_as_json(kb: Path, fitted_reader: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
-    asked = ("explain", "Where do bees dance with narwhals?", "--index", kb, "--reader", fitted_reader)
-    report = json.loads(run(*asked, "--expected", "leather", "--json").stdout)
+    command = ("explain", "Where do bees dance with narwhals?", "--index", kb, "--reader", fitted_reader)
+    report = json.loads(run(*command, "--expected", "leather", "--json").stdout)
     holding = [hit for hit in report["hits"] if hit["holds_expected"]]
     assert [hit["passage"]["text"] for hit in holding] == ["The boots are made of leather."]
     assert report["absent_words"] == ["narwhals"]
     assert len(report["answers"]) == 10
     first = report["answers"][0]
-    shown = run(*asked, "--expected", "leather")
+    shown = run(*command, "--expected", "leather")
     assert shown.exit_code == 0
     lines = shown.stdout.splitlines()
     assert lines[:3] == [report["reason"], report["next_step"], "Of the question's words, no document contains “narwhals”."]
@@ -43,7 +43,7 @@ def test_the_stages_as_tables_and_as_json(kb: Path, fitted_reader: Path, monkeyp
     assert f"“leather” stands in passage {boots['rank']}, " in text
     assert ": “The boots are made of leather.” If that sentence does not answer the question, pass --expected" in text
     assert "To read it there: oreqa show " in text
-    missing = " ".join(run(*asked, "--expected", "wool coat").stdout.split())
+    missing = " ".join(run(*command, "--expected", "wool coat").stdout.split())
     assert "To see whether any passage contains it: oreqa search 'wool coat' --mode sparse" in missing
     heading = next(line for line in lines if line.startswith("#  answer"))
     assert heading.split() == ["#", "answer", "sure", "span", "selection", "retrieval", "agreement", "score"]
@@ -80,12 +80,12 @@ def test_words_that_no_passage_read_contains(tmp_path: Path, fitted: Path, fitte
     words = [f"{name}ish" for name in ("red", "blue", "green", "grey", "brown", "pink", "black", "white")]
     (tmp_path / "words.csv").write_text("\n".join(["word", *(f"It is {word}." for word in words)]) + "\n")
     assert run("index", tmp_path / "words.csv", "--index", tmp_path / "kb", "--model", fitted).exit_code == 0
-    asked = ("explain", f"What is {' and '.join(words)}?", "--index", tmp_path / "kb", "--reader", fitted_reader)
-    report = json.loads(run(*asked, "--json").stdout)
+    command = ("explain", f"What is {' and '.join(words)}?", "--index", tmp_path / "kb", "--reader", fitted_reader)
+    report = json.loads(run(*command, "--json").stdout)
     unread = report["unread_words"]
     assert set(unread) < set(words)
     said = f"Of the question's words, no passage that was read contains “{'”, “'.join(unread)}”."
-    assert (said in run(*asked).stdout.replace("\n", " ")) is (report["stage"] != "answered")
+    assert (said in run(*command).stdout.replace("\n", " ")) is (report["stage"] != "answered")
 
 
 def test_without_an_answer_there_is_no_column_for_it(kb: Path, fitted_reader: Path) -> None:
@@ -113,9 +113,9 @@ def test_commands_to_go_on_with_keep_the_conditions(kb: Path, fitted_reader: Pat
     monkeypatch.setattr("oreqa.answering.choices.QUALITY_READERS", dict.fromkeys(("fast", "best"), str(fitted_reader)))
 
     def explained(expected: str, *options: str) -> str:
-        asked = run("explain", "Where do bees dance?", "--index", kb, "--expected", expected, *options)
-        assert asked.exit_code == 0, asked.stderr
-        return " ".join(asked.stdout.split())
+        result = run("explain", "Where do bees dance?", "--index", kb, "--expected", expected, *options)
+        assert result.exit_code == 0, result.stderr
+        return " ".join(result.stdout.split())
 
     missing = explained("wool coat", "--where", "title=bees")
     assert f"--mode sparse --index {kb} --where title=bees" in missing
@@ -129,8 +129,8 @@ def test_commands_to_go_on_with_keep_the_conditions(kb: Path, fitted_reader: Pat
 def test_an_expected_answer_that_stands_in_a_heading_alone(kb: Path, library: Path, fitted_reader: Path) -> None:
     (library / "harbour.md").write_text("# Zanzibar\n\nThe harbour has twelve boats.\n")
     assert run("index", library, "--index", kb).exit_code == 0
-    asked = ("explain", "How many boats has the harbour?", "--index", kb, "--reader", fitted_reader)
-    shown = " ".join(run(*asked, "--expected", "Zanzibar").stdout.split())
+    command = ("explain", "How many boats has the harbour?", "--index", kb, "--reader", fitted_reader)
+    shown = " ".join(run(*command, "--expected", "Zanzibar").stdout.split())
     assert "“Zanzibar” stands in the title or heading of passage " in shown
     assert "whether any passage contains it" not in shown
 

@@ -39,8 +39,8 @@ def questions(tmp_path: Path) -> Path:
 
 
 def test_a_fit_is_reported_and_used(kb: Path, questions: Path) -> None:
-    asked = ("ask", "who eats hay 3", "--index", kb, "--reader", "none")
-    assert "fit one on questions" in run(*asked).stderr
+    command = ("ask", "who eats hay 3", "--index", kb, "--reader", "none")
+    assert "fit one on questions" in run(*command).stderr
     fitted = run("fit", "--index", kb, "--data", questions, "--reader", "none")
     assert fitted.exit_code == 0, fitted.stderr
     lines = fitted.stdout.splitlines()
@@ -52,10 +52,10 @@ def test_a_fit_is_reported_and_used(kb: Path, questions: Path) -> None:
     assert any(line.split()[-2:] == ["before", "after"] for line in lines)
     assert lines[-1].startswith(f"{kb} now uses the fitted ")
     assert "calibration with " in lines[-1]
-    answered = run(*asked)
+    answered = run(*command)
     assert "not calibrated" not in answered.stdout
     assert answered.stderr == ""
-    assert json.loads(run(*asked, "--json").stdout)["calibrated"]
+    assert json.loads(run(*command, "--json").stdout)["calibrated"]
     again = json.loads(run("fit", "--index", kb, "--data", questions, "--reader", "none", "--json").stdout)
     assert (again["fitted"], again["reader"], again["index"]) == ([], None, str(kb))
     assert again["before"]["brier"] is not None
@@ -79,19 +79,19 @@ def test_marks_are_fitted_on_as_they_are(kb: Path, questions: Path) -> None:
 
 
 def test_answers_of_which_a_share_is_right(kb: Path, questions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = ("ask", "who eats hay 3", "--index", kb, "--reader", "none", "--at-least")
-    refused = run(*asked, 0.2)
+    command = ("ask", "who eats hay 3", "--index", kb, "--reader", "none", "--at-least")
+    refused = run(*command, 0.2)
     assert refused.exit_code == 2
     assert "a promise needs 100 questions" in refused.stderr
     assert run("fit", "--index", kb, "--data", questions, "--reader", "none").exit_code == 0
     monkeypatch.setattr("oreqa.answering.guarantee.FEWEST_HELD_OUT", 30)
-    answered = run(*asked, 0.2)
+    answered = run(*command, 0.2)
     assert answered.exit_code == 0, answered.stderr
-    answers = json.loads(run(*asked, 0.2, "--json").stdout)["answers"]
+    answers = json.loads(run(*command, 0.2, "--json").stdout)["answers"]
     assert len(answers) <= 1
     assert " at least 20% of them are right, with 95% certainty (of " in answered.stderr
     for wrong in (("--threshold", 0.3), ("-k", 2)):
-        both = run(*asked, 0.2, *wrong)
+        both = run(*command, 0.2, *wrong)
         assert (both.exit_code, both.stderr.count("\n")) == (2, 1)
         assert "leave --threshold and -k out" in both.stderr
 
@@ -104,15 +104,15 @@ def test_too_few_questions(kb: Path, questions: Path) -> None:
 
 
 def test_a_fit_can_be_undone(kb: Path, questions: Path) -> None:
-    asked = ("ask", "who eats hay 3", "--index", kb, "--reader", "none", "--json")
-    before = run(*asked).stdout
+    command = ("ask", "who eats hay 3", "--index", kb, "--reader", "none", "--json")
+    before = run(*command).stdout
     assert run("fit", "--index", kb, "--data", questions, "--reader", "none").exit_code == 0
-    assert json.loads(run(*asked).stdout)["calibrated"]
+    assert json.loads(run(*command).stdout)["calibrated"]
     refused = run("fit", "--index", kb, "--data", questions, "--undo")
     assert (refused.exit_code, "name one of the two" in refused.stderr) == (2, True)
     assert (
         run("fit", "--index", kb, "--undo").stdout
         == f"{kb} uses again the weights and probabilities that its models come with\n"
     )
-    assert json.loads(run(*asked).stdout) == json.loads(before)
+    assert json.loads(run(*command).stdout) == json.loads(before)
     assert json.loads(run("fit", "--index", kb, "--undo", "--json").stdout) == {"index": str(kb), "undone": False}

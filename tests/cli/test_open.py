@@ -63,11 +63,11 @@ def kb(tmp_path: Path, library: Path, fitted: Path, monkeypatch: pytest.MonkeyPa
 def test_the_last_answer_and_documents_are_opened(
     kb: Path, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = ("ask", "drones sting", "--index", kb, "--reader", "none", "--threshold", 0, "-k", 9)
+    command = ("ask", "drones sting", "--index", kb, "--reader", "none", "--threshold", 0, "-k", 9)
     assert run("open").stderr.startswith("error: there is no answer to open: ")
-    answers = json.loads(run(*asked, "--json").stdout)["answers"]
+    answers = json.loads(run(*command, "--json").stdout)["answers"]
     assert run("open").exit_code == 2  # a program has asked
-    assert run(*asked).exit_code == 0
+    assert run(*command).exit_code == 0
     kept = "".join(file.read_text() for file in (tmp_path / "cache").glob("last-answers-*"))
     assert "sting" not in kept
     for number, answer in enumerate(answers, 1):

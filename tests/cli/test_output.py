@@ -315,8 +315,8 @@ def test_help_shows_defaults_in_paragraphs(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize(("words", "completions"), [("oreqa sea", ["search"]), ("oreqa eval reqa --dr", ["--draw"])])
 def test_shells_complete_commands_and_options(words: str, completions: list[str]) -> None:
-    asked = {"_OREQA_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
-    assert CliRunner().invoke(app, [], prog_name="oreqa", env=asked).stdout.split() == completions
+    environment = {"_OREQA_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    assert CliRunner().invoke(app, [], prog_name="oreqa", env=environment).stdout.split() == completions
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")

@@ -191,8 +191,8 @@ def test_a_unix_socket_and_a_token_in_the_environment(kb: Path, fitted_reader: P
             reply = client.post("/v1/ask", json={"question": "Who dances?"}, headers=headers)
             assert reply.status_code == 200
             for address in ("10.0.0.1", "10.0.0.2"):  # what a proxy says of its clients, behind what they say themselves
-                asked = {**headers, "x-forwarded-for": f"{time.monotonic()}, {address}"}
-                assert [client.post("/logout", headers=asked).status_code for _ in range(4)] == [204] * 3 + [429]
+                request_headers = {**headers, "x-forwarded-for": f"{time.monotonic()}, {address}"}
+                assert [client.post("/logout", headers=request_headers).status_code for _ in range(4)] == [204] * 3 + [429]
             started.send_signal(signal.SIGINT)
             _, log = started.communicate(timeout=60)
         assert "Traceback" not in log

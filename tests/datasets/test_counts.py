@@ -12,20 +12,20 @@ from oreqa.errors import InputError
 def squad_file(path: Path) -> Path:
     text = "One is here. Two is there. Three is gone."
 
-    def question(number: int, asked: str, *starts: int) -> dict[str, object]:
+    def question(number: int, question_text: str, *starts: int) -> dict[str, object]:
         return {
             "id": str(number),
-            "question": asked,
+            "question": question_text,
             "answers": [{"text": text[s : s + 3], "answer_start": s} for s in starts],
         }
 
-    asked = [
+    questions = [
         question(0, "who is here", 0),
         question(1, "who is there", 13),
         question(2, "who", 0, 13, 0),
         question(3, "why"),
     ]
-    content = {"data": [{"title": "A", "paragraphs": [{"context": text, "qas": asked}]}]}
+    content = {"data": [{"title": "A", "paragraphs": [{"context": text, "qas": questions}]}]}
     path.write_text(json.dumps(content))
     return path
 

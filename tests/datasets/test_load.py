@@ -100,8 +100,15 @@ def test_the_questions_of_a_file_with_the_paragraphs_that_they_are_asked_of(squa
     assert sorted(q.id for part in parts for q in part.questions) == sorted(q.id for q in everything.questions)
     for read in (everything, *parts):
         for question, place in zip(read.questions, read.places, strict=True):
-            asked = next(asked for asked in read.paragraphs[place].questions if asked.id == question.id)
-            assert (question.text, question.answers) == (asked.text, tuple(gold.text for gold in asked.answers))
+            paragraph_question = next(
+                paragraph_question
+                for paragraph_question in read.paragraphs[place].questions
+                if paragraph_question.id == question.id
+            )
+            assert (question.text, question.answers) == (
+                paragraph_question.text,
+                tuple(gold.text for gold in paragraph_question.answers),
+            )
     (tmp_path / "q.jsonl").write_text('{"question": "a", "answers": []}\n')
     listed = load_question_file(tmp_path / "q.jsonl")
     assert ([question.text for question in listed.questions], listed.paragraphs, listed.places) == (["a"], [], [])
@@ -113,8 +120,8 @@ def test_the_questions_of_a_file_with_the_paragraphs_that_they_are_asked_of(squa
 def test_training_pairs_of_a_pair_file_and_of_a_task(squad_file: Path, tmp_path: Path) -> None:
     (tmp_path / "p.jsonl").write_text('{"question": "a", "answer": "x"}\n')
     assert [pair.question for pair in load_training_pairs(tmp_path / "p.jsonl")] == ["a"]
-    asked = {question.text for question in answered_questions(squad_file)}
-    assert {pair.question for pair in load_training_pairs(squad_file)} == asked
+    questions = {question.text for question in answered_questions(squad_file)}
+    assert {pair.question for pair in load_training_pairs(squad_file)} == questions
 
 
 def test_beir_folders_are_tasks_of_their_supporting_documents(tmp_path: Path) -> None:

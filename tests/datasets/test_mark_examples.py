@@ -44,8 +44,13 @@ def test_each_kind_is_read_by_what_it_is_for(tmp_path: Path) -> None:
     assert (pair.positive.answer, pair.positive.start, pair.positive.head) == ("The queen lays eggs.", 13, "Bees: The hive")
     assert write_marked(tmp_path / "s.json", "squad", marks, placed) == 1
     (paragraph,) = load_squad(tmp_path / "s.json")
-    (asked,) = paragraph.questions
-    assert (paragraph.title, paragraph.text, asked.text, asked.answers[0].start) == ("Bees", TEXT, QUESTION, MARK.start)
+    (question,) = paragraph.questions
+    assert (paragraph.title, paragraph.text, question.text, question.answers[0].start) == (
+        "Bees",
+        TEXT,
+        QUESTION,
+        MARK.start,
+    )
 
 
 def test_the_file_is_named_as_it_is_read() -> None:

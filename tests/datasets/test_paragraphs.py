@@ -36,8 +36,8 @@ def test_what_is_held_out_is_counted() -> None:
     """Articles by title, and of their questions those with an answer; data of which nothing is held out is refused."""
     names = [f"article {number}" for number in range(40)]
     held = [name for name in names if is_held_out_name(name)]
-    asked = Question("1", "When?", (Gold("six", 0),))
-    paragraphs = [Paragraph(name, "six", (asked, Question("2", "Who?", ()))) for name in names for _ in range(2)]
+    question = Question("1", "When?", (Gold("six", 0),))
+    paragraphs = [Paragraph(name, "six", (question, Question("2", "Who?", ()))) for name in names for _ in range(2)]
     assert 0 < len(held) < len(names)
     assert count_held_out(paragraphs) == HeldOut(len(held), 40, 2 * len(held), 80)
     assert [paragraph.title for paragraph in held_out_paragraphs(paragraphs, Path("a.json"))[::2]] == held
@@ -142,8 +142,8 @@ def test_the_published_forms_of_mrqa(tmp_path: Path, name: str, context: str, an
     """The marks between paragraphs are no words of a sentence, and offsets stay."""
     start = context.index(answer)
     span = {"text": answer, "char_spans": [[start, start + len(answer) - 1]], "token_spans": [[0, 0]]}
-    asked = {"qid": "q", "question": "what", "question_tokens": [], "answers": [answer], "detected_answers": [span]}
-    rows = [{"header": {"dataset": name, "split": "dev"}}, {"context": context, "context_tokens": [], "qas": [asked]}]
+    question = {"qid": "q", "question": "what", "question_tokens": [], "answers": [answer], "detected_answers": [span]}
+    rows = [{"header": {"dataset": name, "split": "dev"}}, {"context": context, "context_tokens": [], "qas": [question]}]
     (tmp_path / "dev.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (paragraph,) = load_mrqa(tmp_path / "dev.jsonl")
     assert len(paragraph.text) == len(context)

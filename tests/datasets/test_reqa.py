@@ -18,8 +18,10 @@ PASSAGE = Passage("d", "", "", LETTERS, 0, 8, tuple(Sentence(letter, i, i + 1) f
 
 
 def paragraph(title: str, *questions: tuple[str, list[int]]) -> Paragraph:
-    asked = tuple(Question(str(i), text, tuple(Gold("x", s) for s in starts)) for i, (text, starts) in enumerate(questions))
-    return Paragraph(title, TEXT, asked)
+    task_questions = tuple(
+        Question(str(i), text, tuple(Gold("x", s) for s in starts)) for i, (text, starts) in enumerate(questions)
+    )
+    return Paragraph(title, TEXT, task_questions)
 
 
 def test_candidates_gold_and_merged_questions() -> None:
@@ -52,10 +54,10 @@ def test_multireqa_bounds_sentences_by_the_ids_of_questions(tmp_path: Path, name
     """Paragraphs of MRQA have no titles; a candidate names one of the questions about its paragraph."""
     mrqa, candidates = tmp_path / f"{name}.jsonl", tmp_path / "candidates.json"
 
-    def line(text: str, qid: str, asked: str, start: int, end: int) -> str:
+    def line(text: str, qid: str, question: str, start: int, end: int) -> str:
         answer = {"text": text[start : end + 1], "char_spans": [[start, end]], "token_spans": [[0, 0]]}
-        asks = {"id": "x", "qid": qid, "question": asked, "answers": [answer["text"]], "detected_answers": [answer]}
-        other = {"id": "y", "qid": qid + "f", "question": asked + " then", "answers": [], "detected_answers": []}
+        asks = {"id": "x", "qid": qid, "question": question, "answers": [answer["text"]], "detected_answers": [answer]}
+        other = {"id": "y", "qid": qid + "f", "question": question + " then", "answers": [], "detected_answers": []}
         return json.dumps({"id": "", "context": text, "context_tokens": [], "qas": [other, asks]}) + "\n"
 
     header = json.dumps({"header": {"dataset": name, "split": "dev"}}) + "\n"

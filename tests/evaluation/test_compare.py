@@ -47,9 +47,9 @@ def test_runs_that_number_other_questions(task: str) -> None:
         Run(
             name,
             {"data_sha256": "x", "task": task, "mrr": 50.0},
-            {str(n): {"question": q, "mrr": 0.5} for n, q in enumerate(asked)},
+            {str(n): {"question": q, "mrr": 0.5} for n, q in enumerate(texts)},
         )
-        for name, asked in (("a", ["p", "q", "r"]), ("b", ["p", "r"]), ("c", ["p", "q", "r"]))
+        for name, texts in (("a", ["p", "q", "r"]), ("b", ["p", "r"]), ("c", ["p", "q", "r"]))
     )
     assert compare_runs(a, c).questions == 3
     if task == "reqa":

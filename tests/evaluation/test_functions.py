@@ -80,15 +80,15 @@ def test_reqa_of_sentences_with_several_questions(tiny: Path, tmp_path: Path) ->
     articles = []
     for number in range(40):
         text = f"fox {number} jumps over dog {number}. then it sleeps in house {number}."
-        asked = [(f"{'x' * (copy + 1)} jumps {number}", text.index("fox")) for copy in range(number % 4 + 1)]
-        asked.append((f"where sleeps fox {number}", text.index("house")))
+        rows = [(f"{'x' * (copy + 1)} jumps {number}", text.index("fox")) for copy in range(number % 4 + 1)]
+        rows.append((f"where sleeps fox {number}", text.index("house")))
         questions = [
             {
                 "id": f"{number}-{q}",
                 "question": question,
                 "answers": [{"text": text[start : start + 3], "answer_start": start}],
             }
-            for q, (question, start) in enumerate(asked)
+            for q, (question, start) in enumerate(rows)
         ]
         articles.append({"title": f"story_{number}", "paragraphs": [{"context": text, "qas": questions}]})
     file = tmp_path / "stories.json"
@@ -236,9 +236,9 @@ def test_arguments_that_would_be_ignored_are_refused(
     (tmp_path / "q.jsonl").write_text('{"question": "a", "answers": ["b"]}\n')
     with pytest.raises(InputError, match="leave model out"):
         evaluate_openqa(tmp_path / "q.jsonl", tmp_path / "o", index=tmp_path / "kb", model="minilm-reader", **arguments)
-    asked = (
+    refusal = (
         f"kb: it is an index of documents, .* leave index out, or give a list .* oreqa generate --index {tmp_path / 'kb'}"
     )
-    with pytest.raises(InputError, match=asked):
+    with pytest.raises(InputError, match=refusal):
         evaluate_openqa(squad_file, tmp_path / "o", index=tmp_path / "kb", model=tiny, **arguments)
     assert not (tmp_path / "o").exists()

@@ -55,11 +55,11 @@ def test_a_test_that_is_passed_has_no_failure(tmp_path: Path, saved: bool, minim
     worse = AskedQuestion("2", "When?", ("1843",), "wrong", "1852", "", 0.9, "right", "1843")
     refused = AskedQuestion("3", "Why?", ("Rent",), "refused", "", "", None, "refused", "")
     new = AskedQuestion("4", "Where?", ("Nice",), "right", "Nice", "", 0.8, None, "")
-    asked = report(right, worse, refused, new, saved=saved, minimum=minimum)
-    write_junit(tmp_path / "r.xml", "q", asked)
+    written = report(right, worse, refused, new, saved=saved, minimum=minimum)
+    write_junit(tmp_path / "r.xml", "q", written)
     [suite] = etree.parse(str(tmp_path / "r.xml")).getroot()
     assert (suite.get("failures"), suite.get("skipped")) == (failures, str(2 - int(failures)))
-    assert (failures == "0") is asked.passed
+    assert (failures == "0") is written.passed
 
 
 def test_only_a_junit_file_is_replaced(tmp_path: Path) -> None:

@@ -54,13 +54,13 @@ def same_run(summary: dict[str, Any], function_out: Path, command: dict[str, Any
 def test_an_interrupted_run_goes_on_and_refusals_are_empty(
     library: Path, tiny: Path, tiny_reader: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[str] = []
+    replied: list[str] = []
 
     def reply(self: Answerer, texts: Sequence[str]) -> list[Reply]:
-        if "q16" in texts and not asked[16:]:
-            asked.append("interrupted")
+        if "q16" in texts and not replied[16:]:
+            replied.append("interrupted")
             raise KeyboardInterrupt
-        asked.extend(texts)
+        replied.extend(texts)
         sentence = Sentence("s", 0, 1)
         hits = [Hit(1.0, _passage(text), sentence, 0, 0, {}) for text in texts]
         answers = [() if t == "q3" else (Answer(t, 0, 1, 0.5, sentence, _passage(t), 2.0, {}),) for t in texts]
@@ -81,7 +81,7 @@ def test_an_interrupted_run_goes_on_and_refusals_are_empty(
         evaluate()
     assert not (out / "metrics.json").exists()
     metrics = evaluate()
-    assert asked == [f"q{n}" for n in range(16)] + ["interrupted"] + [f"q{n}" for n in range(16, 20)]  # none twice
+    assert replied == [f"q{n}" for n in range(16)] + ["interrupted"] + [f"q{n}" for n in range(16, 20)]  # none twice
     assert not (out / "asking.jsonl").exists()
     assert (metrics["unanswerable"], metrics["refused_unanswerable"]) == (20, 5.0)
     assert metrics["model"] == str(tiny)  # the index's own
@@ -99,11 +99,11 @@ def test_an_interrupted_run_goes_on_and_refusals_are_empty(
 def test_questions_are_asked_anew_of_another_model(
     changed: str, library: Path, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[str] = []
+    replied: list[str] = []
 
     def reply(self: Answerer, texts: Sequence[str]) -> list[Reply]:
-        asked.extend(texts)
-        if len(asked) == 10:
+        replied.extend(texts)
+        if len(replied) == 10:
             raise KeyboardInterrupt
         return [Reply((), ())] * len(texts)
 
@@ -121,7 +121,7 @@ def test_questions_are_asked_anew_of_another_model(
         other = make_head(tmp_path / "other", changed, seed=6)
         shutil.copy(other / "model.safetensors", tmp_path / changed)
     evaluate_openqa(data, tmp_path / "run", **arguments)
-    assert asked[10:] == [f"q{n}" for n in range(10)]
+    assert replied[10:] == [f"q{n}" for n in range(10)]
 
 
 def test_eval_openqa_answers_as_ask_does(

@@ -5,25 +5,25 @@ import pytest
 from oreqa.evaluation.outcomes import AskedQuestion, Outcome, RegressionReport, changes
 
 
-def asked(outcome: Outcome, before: Outcome | None, answer: str = "a", answer_before: str = "a") -> AskedQuestion:
+def outcome_of(outcome: Outcome, before: Outcome | None, answer: str = "a", answer_before: str = "a") -> AskedQuestion:
     return AskedQuestion("1", "Who?", ("a",), outcome, answer, "", None, before, answer_before)
 
 
 @pytest.mark.parametrize(
     ("question", "group"),
     [
-        (asked("wrong", "right"), "worse"),
-        (asked("refused", "right"), "worse"),
-        (asked("wrong", "rightly refused"), "worse"),
-        (asked("right", "wrong"), "better"),
-        (asked("rightly refused", "wrong"), "better"),
-        (asked("wrong", None), "new"),
-        (asked("refused", "wrong"), "otherwise"),
-        (asked("wrong", "wrong", "b"), "otherwise"),
-        (asked("wrong", "wrong"), None),
-        (asked("refused", "refused", "another guess", ""), None),
-        (asked("right", None), None),
-        (asked("right", "right", "b"), None),
+        (outcome_of("wrong", "right"), "worse"),
+        (outcome_of("refused", "right"), "worse"),
+        (outcome_of("wrong", "rightly refused"), "worse"),
+        (outcome_of("right", "wrong"), "better"),
+        (outcome_of("rightly refused", "wrong"), "better"),
+        (outcome_of("wrong", None), "new"),
+        (outcome_of("refused", "wrong"), "otherwise"),
+        (outcome_of("wrong", "wrong", "b"), "otherwise"),
+        (outcome_of("wrong", "wrong"), None),
+        (outcome_of("refused", "refused", "another guess", ""), None),
+        (outcome_of("right", None), None),
+        (outcome_of("right", "right", "b"), None),
     ],
 )
 def test_what_changed_is_grouped(question: AskedQuestion, group: str | None) -> None:
@@ -34,8 +34,8 @@ def test_a_test_is_passed_if_nothing_is_worse_or_the_minimum_is_reached() -> Non
     def passed(*questions: AskedQuestion, minimum: float | None = None, is_saved: bool = False) -> bool:
         return RegressionReport(questions, "", False, is_saved, 0, minimum, 0).passed
 
-    worse, right = asked("wrong", "right"), asked("right", "right")
-    assert passed(right, asked("wrong", None), asked("wrong", "refused"))
+    worse, right = outcome_of("wrong", "right"), outcome_of("right", "right")
+    assert passed(right, outcome_of("wrong", None), outcome_of("wrong", "refused"))
     assert not passed(right, worse)
     assert passed(right, worse, is_saved=True)
     assert passed(right, worse, minimum=0.5)

@@ -220,6 +220,6 @@ def test_an_index_is_asked(tmp_path: Path, fitted: Path, fitted_reader: Path) ->
         first = answerer.ask(question, threshold=0)[0]
     (tmp_path / "q.jsonl").write_text(json.dumps({"question": question, "answers": [first.text]}))
     report = regression_test(tmp_path / "q.jsonl", tmp_path / "kb", reader=fitted_reader, threshold=0)
-    [asked] = report.questions
-    assert (asked.outcome, asked.answer, asked.place) == ("right", first.text, first.passage.address(first.start))
-    assert asked.confidence == first.confidence
+    [outcome] = report.questions
+    assert (outcome.outcome, outcome.answer, outcome.place) == ("right", first.text, first.passage.address(first.start))
+    assert outcome.confidence == first.confidence

@@ -154,9 +154,9 @@ def test_the_probabilities_that_are_fitted_are_those_that_answers_have(
     seen: dict[str, Any] = {}  # as they were read last, by the weights that are kept
     read_rows = oreqa.fitting.reading.Pipeline.rows
 
-    def watched(pipeline: Pipeline, index: Index, asked: Sequence[FittingQuestion], *others: Any) -> list[Any]:
-        rows = read_rows(pipeline, index, asked, *others)
-        seen.update({a.question.text: row for a, row in zip(asked, rows, strict=True) if not a.without_answers})
+    def watched(pipeline: Pipeline, index: Index, posed: Sequence[FittingQuestion], *others: Any) -> list[Any]:
+        rows = read_rows(pipeline, index, posed, *others)
+        seen.update({a.question.text: row for a, row in zip(posed, rows, strict=True) if not a.without_answers})
         return rows
 
     with pytest.MonkeyPatch.context() as patch:

@@ -114,8 +114,8 @@ def test_ranks(unit: Unit) -> None:
             members = [[i for i, row in enumerate(rows) if pool.passage[row] == name] for name in names]
             scores, gold = [max(scores[i] for i in of) for of in members], [any(gold[i] for i in of) for of in members]
         assert ranks[number] == rankdata(-np.array(scores))[np.array(gold)].min()
-    asked = [*ranks, 99]
-    assert reciprocal_ranks_of(pool, weights, unit, asked) == [*(1 / rank for rank in ranks.values()), 0.0]
+    numbers = [*ranks, 99]
+    assert reciprocal_ranks_of(pool, weights, unit, numbers) == [*(1 / rank for rank in ranks.values()), 0.0]
 
 
 def test_every_sentence_of_a_gold_passage_is_gold_for_passages() -> None:

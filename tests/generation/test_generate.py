@@ -167,16 +167,16 @@ def test_parts_are_gathered_into_the_file_of_a_single_run(
     killed = tmp_path / ".q.jsonl.partial-2-of-3"
     lines = killed.read_bytes().splitlines(keepends=True)
     killed.write_bytes(b"".join(lines[:-1]) + lines[-1][:-5])
-    asked: list[int] = []
+    numbers: list[int] = []
     rows = generate._Asker.rows
 
     def note(self: Any, first: int, last: int) -> list[dict[str, Any]]:
-        asked.extend(range(first, last))
+        numbers.extend(range(first, last))
         return rows(self, first, last)
 
     monkeypatch.setattr(generate._Asker, "rows", note)
     generate_questions(tmp_path / "q.jsonl", **settings)
-    assert 0 < len(asked) <= 2
+    assert 0 < len(numbers) <= 2
     assert (tmp_path / "q.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
     assert not list(tmp_path.glob(".q.jsonl*"))
 

@@ -35,10 +35,12 @@ def test_products_are_those_of_an_obvious_version(
     vectors: np.ndarray, questions: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(codes, "_LARGE_BLOCK", 300)
-    asked = np.random.default_rng(1).normal(size=(questions, 24)).astype(np.float32)
+    question_vectors = np.random.default_rng(1).normal(size=(questions, 24)).astype(np.float32)
     rows = quantise(vectors)
-    np.testing.assert_allclose(inner_products(asked, rows), asked @ vectors_of(rows).T, rtol=1e-4, atol=1e-4)
-    assert inner_products(asked, rows[:0]).shape == (questions, 0)
+    np.testing.assert_allclose(
+        inner_products(question_vectors, rows), question_vectors @ vectors_of(rows).T, rtol=1e-4, atol=1e-4
+    )
+    assert inner_products(question_vectors, rows[:0]).shape == (questions, 0)
 
 
 def test_codes_come_back_from_their_bytes(vectors: np.ndarray) -> None:

@@ -141,8 +141,8 @@ def test_candidates_are_the_best_passages_by_vector_and_by_words(index: Index, m
     monkeypatch.setattr(scoring, "CANDIDATES", 1)
     for name, mode in (("passage_cosine", "dense"), ("passage_bm25", "sparse")):
         scores = {name: score for name, score in SCORES.items() if score.mode == mode}
-        asked = Questions([question], snapshot, index.encoder.encode)
-        ((candidates, _),) = scoring.candidate_scores(asked, scores, 1, None)
+        questions = Questions([question], snapshot, index.encoder.encode)
+        ((candidates, _),) = scoring.candidate_scores(questions, scores, 1, None)
         assert candidates.passage_ids.tolist() == [every_passage[int(np.argmax(every.scores[name]))]]
     ((both, _),) = scoring.candidate_scores(Questions([question], snapshot, index.encoder.encode), SCORES, 1, None)
     best_passages = {int(every_passage[np.argmax(every.scores[name])]) for name in ("passage_cosine", "passage_bm25")}
@@ -156,8 +156,8 @@ def test_candidates_are_a_share_of_the_passages(
 ) -> None:
     monkeypatch.setattr(scoring, "PASSAGES_A_CANDIDATE", share)
     monkeypatch.setattr(scoring, "CANDIDATES", most)
-    asked = Questions(["fox"], index.snapshot(), index.encoder.encode)
-    ((candidates, _),) = scoring.candidate_scores(asked, {"passage_cosine": SCORES["passage_cosine"]}, 1, None)
+    questions = Questions(["fox"], index.snapshot(), index.encoder.encode)
+    ((candidates, _),) = scoring.candidate_scores(questions, {"passage_cosine": SCORES["passage_cosine"]}, 1, None)
     assert len(candidates.passage_ids) == expected
 
 

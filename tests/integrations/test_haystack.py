@@ -71,9 +71,9 @@ def test_a_pipeline_runs_and_is_the_same_after_it_was_saved(kb: Path) -> None:
     pipeline.connect("retriever.documents", "prompt.documents")
     loaded = Pipeline.loads(pipeline.dumps(), allowed_modules=["oreqa.integrations.haystack.*"])
     assert loaded.to_dict() == pipeline.to_dict()
-    asked = {"retriever": {"query": QUESTION}, "prompt": {"question": QUESTION}}
-    prompt = loaded.run(asked)["prompt"]["prompt"]
-    assert prompt == pipeline.run(asked)["prompt"]["prompt"]
+    inputs = {"retriever": {"query": QUESTION}, "prompt": {"question": QUESTION}}
+    prompt = loaded.run(inputs)["prompt"]["prompt"]
+    assert prompt == pipeline.run(inputs)["prompt"]["prompt"]
     assert prompt.endswith(QUESTION)
 
 
@@ -132,6 +132,6 @@ def test_a_retriever_and_a_reader_make_a_pipeline(kb: Path, tiny_reader: Path) -
     pipeline.add_component("reader", OreqaReader(str(tiny_reader), top_k=1, no_answer=False))
     pipeline.connect("retriever.documents", "reader.documents")
     loaded = Pipeline.loads(pipeline.dumps(), allowed_modules=["oreqa.integrations.haystack.*"])
-    asked = {"retriever": {"query": QUESTION}, "reader": {"query": QUESTION}}
-    (answer,) = loaded.run(asked)["reader"]["answers"]
+    inputs = {"retriever": {"query": QUESTION}, "reader": {"query": QUESTION}}
+    (answer,) = loaded.run(inputs)["reader"]["answers"]
     assert answer.document.meta["key"] in ("octopus.pdf", "bees.txt")

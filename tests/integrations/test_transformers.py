@@ -54,8 +54,8 @@ def test_lengths_are_limited_in_tokens(qa: QuestionAnsweringPipeline) -> None:
     short: Any = qa(question=QUESTION, context=CONTEXT, max_answer_len=1)
     assert len(short["answer"].split()) == 1 < len(long["answer"].split())
     tokens = len(qa.reader.inputs.tokenize(["blood"])["blood"].offsets)
-    asked: Any = {"question": "blood of bees", "context": "Bees dance."}
-    assert qa(**asked) != qa(question="blood", context="Bees dance.") == qa(**asked, max_question_len=tokens)
+    inputs: Any = {"question": "blood of bees", "context": "Bees dance."}
+    assert qa(**inputs) != qa(question="blood", context="Bees dance.") == qa(**inputs, max_question_len=tokens)
     row: Any = qa(question="blood", context=CONTEXT * 5, max_seq_len=20, doc_stride=4)
     assert row["answer"] == (CONTEXT * 5)[row["start"] : row["end"]]
     assert row != qa(question="blood", context=CONTEXT * 5)

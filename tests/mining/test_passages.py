@@ -42,34 +42,34 @@ def test_a_question_without_a_match_has_no_pair() -> None:
 
 
 @pytest.fixture
-def asked(tmp_path: Path) -> Path:
+def question_file(tmp_path: Path) -> Path:
     rows = [("What do foxes eat?", ["Mice"]), ("Who is tall?", ["giraffes"]), ("Where?", ["Atlantis"])]
     file = tmp_path / "asked.jsonl"
     file.write_text("".join(json.dumps({"question": text, "answers": answers}) + "\n" for text, answers in rows))
     return file
 
 
-def test_the_function_and_its_command_write_the_pairs_of_the_index(tiny: Path, asked: Path, tmp_path: Path) -> None:
+def test_the_function_and_its_command_write_the_pairs_of_the_index(tiny: Path, question_file: Path, tmp_path: Path) -> None:
     texts = ["A fox eats mice at night.", "Among mammals giraffes are tall."]
     every = [*texts, "Who is tall? Tall is who is tall."]
     passages = [paragraph_passage(Document(str(number), "", text)) for number, text in enumerate(every)]
     index_passages(tmp_path / "kb", passages, Settings(model=str(tiny))).close()
-    assert mine_passages(asked, tmp_path / "f.jsonl", index=tmp_path / "kb") == 2
+    assert mine_passages(question_file, tmp_path / "f.jsonl", index=tmp_path / "kb") == 2
     pairs = list(load_pairs(tmp_path / "f.jsonl"))
     assert [(pair.positive.answer, pair.positive.context) for pair in pairs] == [("mice", texts[0]), ("giraffes", texts[1])]
-    command = ["mine", "passages", "--data", asked, "--index", tmp_path / "kb", "--out", tmp_path / "c.jsonl"]
+    command = ["mine", "passages", "--data", question_file, "--index", tmp_path / "kb", "--out", tmp_path / "c.jsonl"]
     result = CliRunner().invoke(app, [*map(str, command), "--json"])
     assert json.loads(result.stdout) == {"pairs": 2, "out": str(tmp_path / "c.jsonl")}
     assert (tmp_path / "c.jsonl").read_bytes() == (tmp_path / "f.jsonl").read_bytes()
-    assert mine_passages(asked, tmp_path / "first.jsonl", index=tmp_path / "kb", passages=1, mode="sparse") == 1
+    assert mine_passages(question_file, tmp_path / "first.jsonl", index=tmp_path / "kb", passages=1, mode="sparse") == 1
     assert [pair.question for pair in load_pairs(tmp_path / "first.jsonl")] == ["What do foxes eat?"]
 
 
-def test_no_file_is_overwritten_not_even_the_questions(asked: Path, tmp_path: Path) -> None:
-    before = asked.read_text()
+def test_no_file_is_overwritten_not_even_the_questions(question_file: Path, tmp_path: Path) -> None:
+    before = question_file.read_text()
     with pytest.raises(InputError, match=r"asked\.jsonl: it exists already; name another file"):
-        mine_passages(asked, asked, index=tmp_path / "kb")
-    assert asked.read_text() == before
+        mine_passages(question_file, question_file, index=tmp_path / "kb")
+    assert question_file.read_text() == before
 
 
 def test_data_without_an_answered_question_is_an_error(tmp_path: Path) -> None:
@@ -78,11 +78,11 @@ def test_data_without_an_answered_question_is_an_error(tmp_path: Path) -> None:
         mine_passages(tmp_path / "asked.jsonl", tmp_path / "out.jsonl", index=tmp_path / "kb")
 
 
-def test_questions_that_no_passage_answers_are_an_error(tiny: Path, asked: Path, tmp_path: Path) -> None:
+def test_questions_that_no_passage_answers_are_an_error(tiny: Path, question_file: Path, tmp_path: Path) -> None:
     passage = paragraph_passage(Document("1", "", "An octopus has three hearts."))
     index_passages(tmp_path / "kb", [passage], Settings(model=str(tiny))).close()
     with pytest.raises(InputError, match=r"none of its 3 questions has an answer in the passages retrieved from .*kb; name"):
-        mine_passages(asked, tmp_path / "out.jsonl", index=tmp_path / "kb")
+        mine_passages(question_file, tmp_path / "out.jsonl", index=tmp_path / "kb")
     assert not (tmp_path / "out.jsonl").exists()
     with pytest.raises(InputError, match="passages"):
-        mine_passages(asked, tmp_path / "out.jsonl", index=tmp_path / "kb", passages=0)
+        mine_passages(question_file, tmp_path / "out.jsonl", index=tmp_path / "kb", passages=0)

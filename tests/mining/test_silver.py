@@ -28,8 +28,8 @@ def test_silver_goes_on_after_an_interruption(
     squad_file: Path, mined_index: Index, tiny_classifier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mining, "SCORED_TOGETHER", 8)
-    asked, classifier = task_questions(load_task(squad_file)), CrossEncoder(tiny_classifier)
-    whole = score_silver(asked, mined_index, classifier, tmp_path / "whole.jsonl", 5, min_probability=0)
+    texts, classifier = task_questions(load_task(squad_file)), CrossEncoder(tiny_classifier)
+    whole = score_silver(texts, mined_index, classifier, tmp_path / "whole.jsonl", 5, min_probability=0)
     scored: list[int] = []
     score = CrossEncoder.score
 
@@ -42,11 +42,11 @@ def test_silver_goes_on_after_an_interruption(
     monkeypatch.setattr(CrossEncoder, "score", fail_later)
     out = tmp_path / "silver.jsonl"
     with pytest.raises(KeyboardInterrupt):
-        score_silver(asked, mined_index, classifier, out, 5, min_probability=0)
+        score_silver(texts, mined_index, classifier, out, 5, min_probability=0)
     assert not out.exists()
-    again = score_silver(asked, mined_index, classifier, out, 5, min_probability=0)
+    again = score_silver(texts, mined_index, classifier, out, 5, min_probability=0)
     assert again == whole
-    assert sum(scored) == len(asked) + 8  # the chunk that failed is the only one that was scored twice
+    assert sum(scored) == len(texts) + 8  # the chunk that failed is the only one that was scored twice
     assert [path.name for path in tmp_path.iterdir() if "silver" in path.name] == ["silver.jsonl"]
     pairs = list(load_pairs(out))
     assert {pair.source for pair in pairs} == {"gold", "silver"}
@@ -81,11 +81,11 @@ def test_parts_are_gathered_into_the_file_of_a_single_run(
 def test_only_probable_pairs_are_kept_and_none_that_is_gold(
     squad_file: Path, mined_index: Index, tiny_classifier: Path, tmp_path: Path
 ) -> None:
-    asked, classifier = task_questions(load_task(squad_file)), CrossEncoder(tiny_classifier)
-    every = score_silver(asked, mined_index, classifier, tmp_path / "every.jsonl", 10, min_probability=0)
+    texts, classifier = task_questions(load_task(squad_file)), CrossEncoder(tiny_classifier)
+    every = score_silver(texts, mined_index, classifier, tmp_path / "every.jsonl", 10, min_probability=0)
     scores = sorted({row["score"] for row in every if row["source"] == "silver"})
     middle = (scores[len(scores) // 2 - 1] + scores[len(scores) // 2]) / 2  # files hold rounded probabilities
-    kept = score_silver(asked, mined_index, classifier, tmp_path / "kept.jsonl", 10, min_probability=middle)
+    kept = score_silver(texts, mined_index, classifier, tmp_path / "kept.jsonl", 10, min_probability=middle)
     assert kept == [row for row in every if row["source"] == "gold" or row["score"] >= middle]
     golds = {(row["question"], row["answer"]) for row in every if row["source"] == "gold"}
     assert not golds & {(row["question"], row["answer"]) for row in every if row["source"] == "silver"}
@@ -111,7 +111,7 @@ def test_silver_begins_anew_when_the_index_has_changed(
 ) -> None:
     monkeypatch.setattr(mining, "SCORED_TOGETHER", 1)
     index_files(tmp_path / "kb", [library], Settings(str(tiny)))
-    asked, out, classifier = (
+    texts, out, classifier = (
         [MinedQuestion("boots"), MinedQuestion("tents")],
         tmp_path / "s.jsonl",
         CrossEncoder(tiny_classifier),
@@ -134,9 +134,9 @@ def test_silver_begins_anew_when_the_index_has_changed(
             if text == "leather":
                 patch.setattr(CrossEncoder, "score", stop_at_tents)
                 with pytest.raises(KeyboardInterrupt):
-                    score_silver(asked, index, classifier, out, 9, min_probability=0)
+                    score_silver(texts, index, classifier, out, 9, min_probability=0)
             else:
-                found = score_silver(asked, index, classifier, out, 9, min_probability=0)
+                found = score_silver(texts, index, classifier, out, 9, min_probability=0)
     assert fingerprints[0] != fingerprints[1]
     assert {"The boots are made of rubber!."} == {row["answer"] for row in found if "made of" in row["answer"]}
 

@@ -91,8 +91,10 @@ def test_the_packages_are_none_of_the_tests(script: ModuleType) -> None:
     assert len(tested) > 25
     assert not tested & set(PACKAGES)
     questions = ROOT / "benchmarks" / "quality" / "questions"
-    asked = {str(row["question"]).casefold() for file in questions.glob("*.jsonl") for _, row in read_jsonl(file)}
-    assert not asked & {row["question"].casefold() for package in PACKAGES for row in read_rows(package)}
+    questions_elsewhere = {
+        str(row["question"]).casefold() for file in questions.glob("*.jsonl") for _, row in read_jsonl(file)
+    }
+    assert not questions_elsewhere & {row["question"].casefold() for package in PACKAGES for row in read_rows(package)}
 
 
 def test_every_file_of_questions_is_listed() -> None:

@@ -50,9 +50,9 @@ def test_a_question_is_read_with_the_places_of_its_answers_and_its_block() -> No
         "evidence": "still holds 40 litres.",
         "answers": ["40 litres", "40", "power"],
     }
-    asked = read_question({**row, "block": ["Cut the power first.", "Drain it"]}, STILL)
-    assert [STILL[a:b] for a, b in asked.spans] == ["40", "40 litres"]
-    assert [STILL[a:b] for a, b in asked.blocks] == ["Cut the power first.", "Drain it"]
+    question = read_question({**row, "block": ["Cut the power first.", "Drain it"]}, STILL)
+    assert [STILL[a:b] for a, b in question.spans] == ["40", "40 litres"]
+    assert [STILL[a:b] for a, b in question.blocks] == ["Cut the power first.", "Drain it"]
     assert read_question({"question": "Why?", "passage": 0, "answers": [], "beside": "power"}, STILL).spans == []
 
 

@@ -75,8 +75,8 @@ def test_a_long_text_comes_around_a_character_and_goes_on_at_both_ends(
     with served(open_collections({"kb": tmp_path / "kb"}, reader=fitted_reader)) as client:
         (row,) = client.get("/v1/documents").json()["documents"]
 
-        def text(**asked: int) -> dict[str, object]:
-            answer = client.get(f"/v1/documents/{row['id']}/text", params=asked)
+        def text(**parameters: int) -> dict[str, object]:
+            answer = client.get(f"/v1/documents/{row['id']}/text", params=parameters)
             assert answer.status_code == 200, answer.text
             return answer.json()  # type: ignore[no-any-return]
 

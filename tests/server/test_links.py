@@ -102,14 +102,14 @@ def test_the_disk_is_never_asked_by_the_thread_of_the_requests(
     with served(collections, sites={str(shelf): "https://a.org"}) as client:
         looks = counting_looks(monkeypatch)
         body = {"question": "Which boots are of leather?", "where": {"kind": "shoe"}}
-        for path, asked in (
+        for path, request_body in (
             ("/v1/ask", {**body, "threshold": 0}),
             ("/v1/batch", {"questions": [body["question"]], "where": body["where"], "threshold": 0}),
             ("/v1/search", body),
             ("/v1/explain", body),
         ):
             looks.clear()
-            assert "https://a.org/rows.jsonl" in client.post(path, json=asked).text
+            assert "https://a.org/rows.jsonl" in client.post(path, json=request_body).text
             assert looks, path
             assert threads[0] not in looks, path
 

@@ -312,16 +312,16 @@ def test_many_assistants_ask_at_once(sure: dict[str, ServedCollection]) -> None:
 
 
 def test_over_http_the_token_opens_the_tools(sure: dict[str, ServedCollection]) -> None:
-    async def asked(url: str, token: str) -> Any:
+    async def reply(url: str, token: str) -> Any:
         http = httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"})
         async with http, Client(streamable_http_client(url, http_client=http)) as client:
             return await client.call_tool("search", {"query": "octopus"})
 
     with served(sure, Access(frozenset(), TOKEN)) as client:
         url = str(client.base_url.join("/mcp"))
-        assert asyncio.run(asked(url, TOKEN)).structured_content["results"]
+        assert asyncio.run(reply(url, TOKEN)).structured_content["results"]
         with pytest.raises(BaseException):  # noqa: B017, PT011  (its kind is the package's)
-            asyncio.run(asked(url, TOKEN + "x"))
+            asyncio.run(reply(url, TOKEN + "x"))
 
 
 def test_there_is_no_stream_to_wait_at_and_no_large_body(client: httpx.Client) -> None:

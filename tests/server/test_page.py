@@ -377,10 +377,10 @@ class TestPage:
         page.browser.shift("?")
         page.browser.press("Turn them off")
         page.browser.keys(Keys.ESCAPE)
-        asked = len(page.stage.asked)
+        requests = len(page.stage.asked)
         page.browser.keys("r", "w", "o", "/")
-        assert (page.browser.js("return document.activeElement.id"), len(page.stage.asked)) != ("question", asked)
-        assert len(page.stage.asked) == asked
+        assert (page.browser.js("return document.activeElement.id"), len(page.stage.asked)) != ("question", requests)
+        assert len(page.stage.asked) == requests
         page.browser.js("localStorage.clear()")
 
     def test_what_is_marked_stands_in_the_file(self, page: Shop) -> None:

@@ -170,8 +170,8 @@ def test_a_crash_of_the_child_is_a_503_of_that_request_alone(
 def test_pages_count_for_each_client(shown: dict[str, ServedCollection]) -> None:
     with served(shown, Access(frozenset(), rate=2)) as client:
         at = place(client, "/0.pdf")
-        asked = [f"{at}/pages/1", f"{at}/boxes?start=0&end=4", f"{at}/pages/1", f"{at}/boxes?start=0&end=4"]
-        responses = [client.get(each) for each in asked]
+        addresses = [f"{at}/pages/1", f"{at}/boxes?start=0&end=4", f"{at}/pages/1", f"{at}/boxes?start=0&end=4"]
+        responses = [client.get(each) for each in addresses]
         assert [response.status_code for response in responses] == [200, 200, 429, 429]
         assert responses[-1].headers["retry-after"]
         assert client.get(at).status_code == 200

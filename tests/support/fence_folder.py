@@ -127,9 +127,9 @@ def _tower(number: int) -> tuple[str, dict[str, str]]:
         "What year is tower {0} from?",
         "How old is tower {0}?",
     )
-    asked = {**dict.fromkeys(who, name), **dict.fromkeys(when, year)}
+    answers = {**dict.fromkeys(who, name), **dict.fromkeys(when, year)}
     text = f"Tower {number} was built by {name} in {year}. It has a roof of copper."
-    return text, {question.format(number): answer for question, answer in asked.items()}
+    return text, {question.format(number): answer for question, answer in answers.items()}
 
 
 def _write_towers(folder: Path) -> None:

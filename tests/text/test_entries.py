@@ -7,8 +7,8 @@ from oreqa.text.entries import find_entries, may_name
 COMMANDS = "ins_reg [key]\nNo longer exists.\nkill\nKill current window.\nlayout new [title]\nCreate a new layout."
 
 
-def entries(text: str, *asked: str, heading: str = "") -> list[tuple[set[str], str]]:
-    return [(set(entry.names), text[entry.said : entry.end].strip()) for entry in find_entries(heading, text, set(asked))]
+def entries(text: str, *queried: str, heading: str = "") -> list[tuple[set[str], str]]:
+    return [(set(entry.names), text[entry.said : entry.end].strip()) for entry in find_entries(heading, text, set(queried))]
 
 
 def test_descriptions_at_the_indent_of_their_names_are_entries() -> None:

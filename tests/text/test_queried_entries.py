@@ -122,11 +122,11 @@ def test_prose_counts_that_names_what_is_asked_for_beside_a_default() -> None:
 
 
 def test_a_heading_in_small_letters_is_a_name() -> None:
-    asked = "What is the default of answer-rotation?"
-    assert cut(asked, ("server > answer-rotation", "Turns answers. Default: off"), ("server > zone-max", "Default: 3")) == [
+    question = "What is the default of answer-rotation?"
+    assert cut(question, ("server > answer-rotation", "Turns answers. Default: off"), ("server > zone-max", "Default: 3")) == [
         ["Turns answers."], ["Default: 3"]
     ]  # fmt: skip
-    assert cut(asked, ("server > Answer-rotation", "Default: off"), ("server > Zone-max", "Default: 3")) == [[], []]
+    assert cut(question, ("server > Answer-rotation", "Default: off"), ("server > Zone-max", "Default: 3")) == [[], []]
 
 
 def test_terms_of_a_list_inside_of_an_entry_are_apart() -> None:

@@ -147,16 +147,16 @@ def test_vectors_that_are_compared_by_their_cosine_have_unit_length(tmp_path: Pa
 @pytest.mark.parametrize("dim", [1, 8, 31])
 def test_leading_dimensions(tiny: Path, tmp_path: Path, dim: int) -> None:
     folder = with_settings(shutil.copytree(tiny, tmp_path / "m"), truncate_dim=dim)
-    said, asked, whole = exact(folder), exact(tiny, truncate_dim=dim), exact(tiny)
+    said, truncated, whole = exact(folder), exact(tiny, truncate_dim=dim), exact(tiny)
     expected = reference(folder).encode(TEXTS, normalize_embeddings=True)
     text, spans = "the fox ran. a dog slept!", [(0, 12), (13, 25)]
-    for encoder in (said, asked):
+    for encoder in (said, truncated):
         assert encoder.dim == dim
         close(encoder.encode(TEXTS), expected)
         rows, full = (e.encode_passages([("title", text, spans)])[0] for e in (encoder, whole))
         cut = full[:, :dim]
         close(rows, cut / np.linalg.norm(cut, axis=1, keepdims=True))
-    assert len({said.fingerprint, asked.fingerprint, whole.fingerprint}) == 3
+    assert len({said.fingerprint, truncated.fingerprint, whole.fingerprint}) == 3
     assert exact(tiny, truncate_dim=WIDTH).fingerprint == whole.fingerprint
     assert exact(folder, truncate_dim=dim).fingerprint == said.fingerprint
     np.testing.assert_allclose(exact(folder, truncate_dim=WIDTH).encode(TEXTS), whole.encode(TEXTS), atol=1e-6)

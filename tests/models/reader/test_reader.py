@@ -66,18 +66,18 @@ def test_no_answer_is_looked_for_in_what_is_excluded(tiny_reader: Path) -> None:
     text = "- a fox runs\n- bees dance\n- they sting"
     begin, end = text.index("- bees"), text.index("- they")
     reader = Reader(tiny_reader)
-    asked = ["who dances"], [[("", text)]], 50
-    (reading,) = reader.readings(*asked, excluded=[[[(begin, end)]]])
+    inputs = ["who dances"], [[("", text)]], 50
+    (reading,) = reader.readings(*inputs, excluded=[[[(begin, end)]]])
     spans = reading.spans
     assert spans
     assert not any(span.start < end and begin < span.end for span in spans)
-    everywhere = reader.readings(*asked)[0].spans
+    everywhere = reader.readings(*inputs)[0].spans
     assert any(begin <= span.start < end for span in everywhere)
     before = {(span.start, span.end): span.score for span in everywhere}
     compared = [(span.score, before[span.start, span.end]) for span in spans if (span.start, span.end) in before]
     assert compared
     assert all(after > score for after, score in compared)  # the probabilities are those among the other lines
-    assert reader.readings(*asked, excluded=[[[(0, len(text))]]])[0].spans == []
+    assert reader.readings(*inputs, excluded=[[[(0, len(text))]]])[0].spans == []
 
 
 def test_batches_change_nothing(tiny_reader: Path) -> None:

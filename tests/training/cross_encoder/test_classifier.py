@@ -70,8 +70,8 @@ def test_a_classifier_learns_and_loads_everywhere(pairs_file: Path, tiny_reader:
     assert np.mean([row[0] > row[1:].mean() for row in logits]) > 0.7
     if marking == "alone":
         theirs = sentence_transformers.CrossEncoder(str(tmp_path / "m"), device="cpu")
-        asked = [(p.question, p.positive.answer) for p in pairs[:8]]
-        assert np.allclose([1 / (1 + np.exp(-row[0])) for row in logits[:8]], theirs.predict(asked), atol=0.02)
+        inputs = [(p.question, p.positive.answer) for p in pairs[:8]]
+        assert np.allclose([1 / (1 + np.exp(-row[0])) for row in logits[:8]], theirs.predict(inputs), atol=0.02)
 
 
 @pytest.mark.numeric
@@ -104,8 +104,8 @@ def test_frozen_layers_are_the_backbones_and_the_pack_holds_the_rest(
     assert any((after[n] != v).any() for n, v in before.items() if n.startswith("bert.encoder.layer.1."))
     pack_model(tmp_path / "m", "classifier", str(tiny_reader), tmp_path / "packed", "MIT")
     pairs = list(load_pairs(pairs_file))[:9]
-    asked = [p.question for p in pairs], [[p.positive, *p.negatives] for p in pairs]
-    whole, packed = (CrossEncoder(tmp_path / name).score(*asked) for name in ("m", "packed"))
+    inputs = [p.question for p in pairs], [[p.positive, *p.negatives] for p in pairs]
+    whole, packed = (CrossEncoder(tmp_path / name).score(*inputs) for name in ("m", "packed"))
     assert all(np.allclose(a, b, atol=0.1) for a, b in zip(whole, packed, strict=True))
     kept = json.loads((tmp_path / "packed" / "config.json").read_text())["oreqa"]
     assert (kept["kind"], kept["marking"], kept["difference_from"]) == ("classifier", "marked", str(tiny_reader))

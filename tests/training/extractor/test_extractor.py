@@ -106,8 +106,8 @@ def test_an_extractor_learns_and_its_folder_extracts(squad_file: Path, tiny: Pat
     assert (before[name] == after[f"bert.{name}"]).all()
     train, _ = split_articles(load_paragraphs(squad_file))
     best = Extractor(tmp_path / "x", precision="f32").extract([paragraph.text for paragraph in train], k=2)
-    asked = [{gold.text for question in paragraph.questions for gold in question.answers} for paragraph in train]
-    right = [span.text in answers for spans, answers in zip(best, asked, strict=True) for span in spans]
+    golds = [{gold.text for question in paragraph.questions for gold in question.answers} for paragraph in train]
+    right = [span.text in answers for spans, answers in zip(best, golds, strict=True) for span in spans]
     assert sum(right) > 5  # of 42; a model that has not learned finds none
     with pytest.raises(InputError, match="holds a trained model already"):
         train_recorded(train_extractor, recipe, tmp_path / "x")

@@ -245,9 +245,9 @@ def test_a_batch_is_what_a_slow_retrieval_and_reading_give(
     recipe = openqa_recipe(tiny, tiny_reader, squad_file, early_depth=6, match_depth=9, passages=3, max_tokens=32, overlap=8)
     folder = Encoder(tiny).folder
     collection = open_collection(None, squad_file, folder, recipe.passages, tmp_path / "work", "cpu", no_progress)
-    asked = answered_questions(squad_file)[:5]
-    vectors = Encoder(tiny, precision="f32").encode([question.text for question in asked])
-    rows = match_questions(collection, vectors, asked, recipe.match_depth, tmp_path / "m.jsonl", ignore)
+    questions = answered_questions(squad_file)[:5]
+    vectors = Encoder(tiny, precision="f32").encode([question.text for question in questions])
+    rows = match_questions(collection, vectors, questions, recipe.match_depth, tmp_path / "m.jsonl", ignore)
     inputs = ReaderInputs(tiny_reader / "tokenizer.json", 32, titles=True, closing=True)
     model = OpenQAModel(encoder_of(recipe, folder), start_reader(recipe, tiny_reader)).eval()
     seen: dict[str, Any] = {}

@@ -138,11 +138,11 @@ def test_distinct_batches_mix_passages_anew_in_each_batch() -> None:
     assert sum(meetings == 3 for meetings in companions.values()) < 20
 
 
-def rounds_of(order: str, interval: int = 1, asked: list[int] | None = None) -> RetrieverRounds:
-    asked = [] if asked is None else asked
+def rounds_of(order: str, interval: int = 1, parts_encoded: list[int] | None = None) -> RetrieverRounds:
+    parts_encoded = [] if parts_encoded is None else parts_encoded
 
     def clusters(number: int) -> dict[PassageKey, int]:
-        asked.append(number // interval)
+        parts_encoded.append(number // interval)
         return {source(passage): passage % 2 for passage in range(20)}
 
     def draw(rng: random.Random) -> list[RetrieverExample]:
@@ -153,11 +153,11 @@ def rounds_of(order: str, interval: int = 1, asked: list[int] | None = None) -> 
 
 @pytest.mark.parametrize("order", ["distinct", "clusters"])
 def test_a_round_is_the_same_whenever_it_begins(order: str) -> None:
-    rounds, asked = rounds_of(order), []
+    rounds, parts_encoded = rounds_of(order), []
     batches = [names(rounds.begin(number)) for number in range(3)]
     assert batches[0] != batches[1] != batches[2]
-    assert names(rounds_of(order, asked=asked).begin(2)) == batches[2]
-    assert asked == ([2] if order == "clusters" else [])
+    assert names(rounds_of(order, parts_encoded=parts_encoded).begin(2)) == batches[2]
+    assert parts_encoded == ([2] if order == "clusters" else [])
     assert {len(found) for found in batches} == {rounds.batches}
 
 
@@ -167,37 +167,37 @@ def test_parts_of_a_round_hold_every_pair_once_and_cluster_anew(
     passages: list[tuple[int, int]], batch: int, parts: int, seed: int
 ) -> None:
     rows = examples([count for count, _ in passages])
-    asked: list[int] = []
+    parts_encoded: list[int] = []
 
     def clusters(part: int) -> dict[PassageKey, int]:
-        asked.append(part)
+        parts_encoded.append(part)
         return {source(number): cluster for number, (_, cluster) in enumerate(passages)}
 
     rounds = RetrieverRounds("clusters", 2, batch, seed, lambda rng: rng.sample(rows, len(rows)), clusters, parts)
     for number in (1, 0):
         batches = rounds.begin(number)
-        assert not asked  # the model of the next part is not there yet
+        assert not parts_encoded  # the model of the next part is not there yet
         assert len(batches) == rounds.batches
         seen = []
         for place, members in enumerate(batches):
             assert 1 <= len(members) <= batch
             assert len({example.source for example in members}) == len(members)
             if place == 0:
-                assert asked == [parts * number]
+                assert parts_encoded == [parts * number]
             seen += members
         assert sorted(example.question for example in seen) == sorted(example.question for example in rows)
-        assert asked == [parts * number + part for part in range(min(parts, len(rows)))]
+        assert parts_encoded == [parts * number + part for part in range(min(parts, len(rows)))]
         assert batches[-1] == members
-        asked.clear()
+        parts_encoded.clear()
 
 
 def test_clusters_are_kept_for_those_who_resume_and_made_anew_at_the_interval(tmp_path: Path) -> None:
     passages = [source(number) for number in range(12)]
     times = 0
 
-    def encode(asked: object) -> np.ndarray:
+    def encode(received: object) -> np.ndarray:
         nonlocal times
-        assert asked == passages
+        assert received == passages
         times += 1
         return np.random.default_rng(times).normal(size=(12, 4)).astype(np.float32)
 

@@ -103,13 +103,13 @@ def blank() -> ocr.Picture:
 def test_pages_are_turned_by_the_shape_and_the_scores_of_their_lines(
     monkeypatch: pytest.MonkeyPatch, sideways: bool, scores: dict[int, float], turns: int, readings: int
 ) -> None:
-    asked = []
+    calls = []
     recognize = scores_by_turns(scores, sideways)
-    monkeypatch.setattr(ocr, "_recognize", lambda picture: asked.append(1) or recognize(picture))  # type: ignore[func-returns-value]
+    monkeypatch.setattr(ocr, "_recognize", lambda picture: calls.append(1) or recognize(picture))  # type: ignore[func-returns-value]
     picture, recognized = ocr._upright(blank())
     assert np.array_equal(picture, np.rot90(blank(), turns))
     assert recognized.scores[0] == scores[turns]
-    assert len(asked) == readings
+    assert len(calls) == readings
 
 
 def test_a_page_without_a_line_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
