@@ -116,24 +116,24 @@ def main() -> None:
         for name in {question["table"] for question in questions[f"in other words, {half}"]}:
             tables[name] = without_numbers(tables[name])
     result: dict[str, Any] = {"commit": commit(options.source)}
-    for name, asked in questions.items():
+    for name, selected in questions.items():
         folder, place = (options.work / f"{kind} {name}" for kind in ("tables", "index"))
         for old in (folder, place):
             shutil.rmtree(old, ignore_errors=True)
         folder.mkdir()
-        for table in {question["table"] for question in asked}:
+        for table in {question["table"] for question in selected}:
             with (folder / f"{table}.csv").open("w", encoding="utf-8", newline="") as file:
                 csv.writer(file).writerows(tables[table])
-        result[name] = judge(options.source, place, folder, asked)
+        result[name] = judge(options.source, place, folder, selected)
     report(f"files/cells-{options.name}", result)
 
 
-def judge(source: Path, place: Path, folder: Path, asked: list[Question]) -> dict[str, Any]:
+def judge(source: Path, place: Path, folder: Path, questions: list[Question]) -> dict[str, Any]:
     """Index the tables of a folder, ask, and count what is right, wrong and refused."""
     index(source, folder, place)
     rows = list[dict[str, Any]]()
-    texts = [OpenQuestion(question["question"], question["question"], question["answers"]) for question in asked]
-    for question, prediction in zip(asked, ask(source, place, texts), strict=True):
+    texts = [OpenQuestion(question["question"], question["question"], question["answers"]) for question in questions]
+    for question, prediction in zip(questions, ask(source, place, texts), strict=True):
         text = prediction.answers[0][0] if prediction.answers else ""
         right = any(normalize_answer(text) == normalize_answer(answer) for answer in question["answers"])
         rows.append({**question, "answer": text, "verdict": "refused" if not text else "right" if right else "wrong"})

@@ -48,8 +48,8 @@ def plausible_and_gold(file: Path, questions: int) -> tuple[Asked, Asked]:
     return rng.sample(plausible, min(questions, len(plausible))), rng.sample(gold, min(questions, len(gold)))
 
 
-def scores_of(classifier: CrossEncoder, asked: Asked) -> np.ndarray:
-    return np.concatenate(classifier.score([question for question, _ in asked], [[candidate] for _, candidate in asked]))
+def scores_of(classifier: CrossEncoder, pairs: Asked) -> np.ndarray:
+    return np.concatenate(classifier.score([question for question, _ in pairs], [[candidate] for _, candidate in pairs]))
 
 
 def measure(

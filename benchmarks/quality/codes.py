@@ -79,8 +79,8 @@ def measure(data: Path, work: Path) -> dict[str, object]:
     vectors = index.encoder.encode(task.questions)
     for number, (scores, gold) in enumerate(zip(index.raw_scores(task.questions), task.gold, strict=True)):
         if number % BATCH == 0:
-            asked = vectors[number : number + BATCH]
-            dense = {name: {unit: asked @ v[unit].T for unit in UNITS} for name, v in variants.items()}
+            batch = vectors[number : number + BATCH]
+            dense = {name: {unit: batch @ v[unit].T for unit in UNITS} for name, v in variants.items()}
         best: list[int] = []
         for name in variants:
             cosines = {f"{unit}_cosine": dense[name][unit][number % BATCH] for unit in UNITS}

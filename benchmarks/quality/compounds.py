@@ -54,7 +54,7 @@ def sections(work: Path) -> list[tuple[str, str]]:
     return [*passages, (heading, " ".join(blocks))]
 
 
-def reciprocal_ranks(asked: Asked, texts: Sequence[str], splits: bool) -> list[float]:
+def reciprocal_ranks(questions: Asked, texts: Sequence[str], splits: bool) -> list[float]:
     """Return the reciprocal rank of each question's first right passage; 0 if it is not among the first ``DEPTH``."""
     vocabulary, stems = Vocabulary(), [words(text, "de") for text in texts]
     postings = postings_of((vocabulary.number([w for text in stems for w in text]), np.array([len(text) for text in stems])))
@@ -67,7 +67,7 @@ def reciprocal_ranks(asked: Asked, texts: Sequence[str], splits: bool) -> list[f
     bm25 = Bm25([LivePostings.of(postings)], *BM25_PARAMETERS["passage"], compounds)
     held = {word: bm25.texts_with(number) for word, number in known.items()}
     ranks = []
-    for question, is_right in asked:
+    for question, is_right in questions:
         terms = words(question, "de")
         for word in terms[:] if splits else ():
             terms += () if word in known else split_compound(word, held, "de") or ()
@@ -77,11 +77,11 @@ def reciprocal_ranks(asked: Asked, texts: Sequence[str], splits: bool) -> list[f
     return ranks
 
 
-def compared(asked: Asked, texts: Sequence[str]) -> dict[str, float]:
-    before, after = (reciprocal_ranks(asked, texts, splits) for splits in (False, True))
+def compared(questions: Asked, texts: Sequence[str]) -> dict[str, float]:
+    before, after = (reciprocal_ranks(questions, texts, splits) for splits in (False, True))
     means = (round(100 * float(np.mean(ranks)), 1) for ranks in (before, after))
     p = round(paired_difference(before, after).p, 3)
-    return {"questions": len(asked), **dict(zip(("without", "with"), means, strict=True)), "p": p}
+    return {"questions": len(questions), **dict(zip(("without", "with"), means, strict=True)), "p": p}
 
 
 def main() -> None:

@@ -76,7 +76,7 @@ def defaults_of(pages: Sequence[Path]) -> list[tuple[str, str]]:
         elif default is not None and not any(name in sentence for sentence in sentences):
             without.append((name, default))
     draw = random.Random(SEED)
-    return [asked for kind in (with_default, without) for asked in draw.sample(kind, min(MOST, len(kind)))]
+    return [pair for kind in (with_default, without) for pair in draw.sample(kind, min(MOST, len(kind)))]
 
 
 def judged(answers: Sequence[Answer], default: str) -> str:
@@ -91,16 +91,16 @@ def measure(packages: Sequence[str], work: Path) -> dict[str, dict[str, int]]:
     verdicts: dict[str, Counter[str]] = {"stated": Counter(), "unstated": Counter(), "whether": Counter()}
     for package in packages:
         pages, folder = lay_out_pages(package, work), work / "default-indexes" / package
-        asked = defaults_of(sorted(pages.iterdir()))
+        names = defaults_of(sorted(pages.iterdir()))
         index_files(folder, pages)
-        questions = [QUESTIONS[number % len(QUESTIONS)].format(name) for number, (name, _) in enumerate(asked)]
-        kinds = ["stated" if default else "unstated" for _, default in asked]
-        whether = [(name, default) for name, default in asked if default in YES_OR_NO]
+        questions = [QUESTIONS[number % len(QUESTIONS)].format(name) for number, (name, _) in enumerate(names)]
+        kinds = ["stated" if default else "unstated" for _, default in names]
+        whether = [(name, default) for name, default in names if default in YES_OR_NO]
         questions += [WHETHER[number % len(WHETHER)].format(name) for number, (name, _) in enumerate(whether)]
         with Answerer.load(folder) as answerer:
             replies = answerer.ask(questions, k=1)
         kinds += ["whether"] * len(whether)
-        for kind, (_, default), answers in zip(kinds, asked + whether, replies, strict=True):
+        for kind, (_, default), answers in zip(kinds, names + whether, replies, strict=True):
             kind_verdicts = verdicts[kind]
             kind_verdicts[verdict := judged(answers, default)] += 1
             kind_verdicts["wrong and sure"] += verdict == "wrong" and (answers[0].confidence or 0) >= SURE

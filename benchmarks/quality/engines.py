@@ -62,15 +62,15 @@ def main() -> None:
     local = options.work / "local"
     index_documents(local, [Document(str(n), p.title, p.text) for n, p in enumerate(paragraphs)])
     questions = sorted({question.text for paragraph in paragraphs for question in paragraph.questions})
-    asked = random.Random(0).sample(questions, options.questions)
+    sampled = random.Random(0).sample(questions, options.questions)
     copy_index(local, options.work / "served", options.engine)
     units: dict[str, dict[str, float]] = {}
     with Index.open(local) as mine, Index.open(options.work / "served") as served:
         for unit in UNITS:
-            units[unit] = compared(*([*searched(index, asked, unit)] for index in (mine, served)))
+            units[unit] = compared(*([*searched(index, sampled, unit)] for index in (mine, served)))
     squad_file = options.data / "squad" / "squad-v1.1-dev.json.gz"
     head = {"commit": commit(OURS), "data_sha256": data_hash([squad_file]), "passages": len(paragraphs)}
-    report("capacity/engines", {**head, "questions": len(asked), **units})
+    report("capacity/engines", {**head, "questions": len(sampled), **units})
 
 
 if __name__ == "__main__":

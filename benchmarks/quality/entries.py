@@ -108,29 +108,29 @@ def options_of(pages: Path) -> list[Asked]:
 def defaults_of(page: Path) -> list[Asked]:
     """Return the default of each setting with a hyphen."""
     text = MARKUP.sub("", gzip.open(page, "rt", encoding="utf-8").read()).replace("\\", "")
-    asked: dict[str, Asked] = {}
+    by_name: dict[str, Asked] = {}
     for name, said in re.findall(
         r"^\.TP\n(?:\.B )?([a-z]\w*-[\w-]*): .*\n((?:.*\n)*?)(?=\.TP|\.SS|\.SH)", text, re.MULTILINE
     ):
         if default := re.search(r"default (?:is|value is)(?: to use)? \"?([\w./:-]*\w)", said, re.IGNORECASE):
-            asked.setdefault(name, (f"What is the default of {name}?", page.name, default[1].lower()))
-    return list(asked.values())
+            by_name.setdefault(name, (f"What is the default of {name}?", page.name, default[1].lower()))
+    return list(by_name.values())
 
 
-def measure(asked: Sequence[Asked], right: Callable[[list[Answer], str], bool], folder: Path) -> dict[str, Any]:
+def measure(questions: Sequence[Asked], right: Callable[[list[Answer], str], bool], folder: Path) -> dict[str, Any]:
     rights: dict[str, list[bool]] = {}
     figures: dict[str, dict[str, int]] = {}
     for run in ("without", "with"):
         without = patch("oreqa.answering.reading.other_entries", no_entries) if run == "without" else nullcontext()
         with without, Answerer.load(folder) as answerer:
-            replies = [answerer.ask(question, k=1, where={"path": page}) for question, page, _ in asked]
-        rights[run] = [right(reply, gold) for reply, (*_, gold) in zip(replies, asked, strict=True)]
+            replies = [answerer.ask(question, k=1, where={"path": page}) for question, page, _ in questions]
+        rights[run] = [right(reply, gold) for reply, (*_, gold) in zip(replies, questions, strict=True)]
         refused = sum(not answers for answers in replies)
-        figures[run] = {"right": sum(rights[run]), "refused": refused, "wrong": len(asked) - sum(rights[run]) - refused}
+        figures[run] = {"right": sum(rights[run]), "refused": refused, "wrong": len(questions) - sum(rights[run]) - refused}
     pairs = list(zip(rights["without"], rights["with"], strict=True))
     won, lost = pairs.count((False, True)), pairs.count((True, False))
     p = paired_difference(rights["without"], rights["with"], SEED).p
-    return {"questions": len(asked), **figures, "won": won, "lost": lost, "p": p}
+    return {"questions": len(questions), **figures, "won": won, "lost": lost, "p": p}
 
 
 def main() -> None:

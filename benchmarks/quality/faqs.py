@@ -83,25 +83,25 @@ def main() -> None:
     options = parser.parse_args()
     folder, place = (options.work / part / "faqs" for part in ("collections", f"indexes/{options.name}"))
     folder.mkdir(parents=True, exist_ok=True)
-    asked: list[tuple[str, str, list[str]]] = []
+    rows: list[tuple[str, str, list[str]]] = []
     for package, name in FAQS.items():
         data = (fetch(package, options.work) / "usr/share/doc" / package / name).read_bytes()
         text = (gzip.decompress(data) if name.endswith(".gz") else data).decode("utf-8")
         file = f"{package}{'.html' if '.html' in name else '.md' if '.md' in name else '.txt'}"
         (folder / file).write_text(text, encoding="utf-8")
         faq_questions = questions(text, file.endswith(".html"))
-        asked += [(question, file, faq_questions) for question in faq_questions]
+        rows += [(question, file, faq_questions) for question in faq_questions]
     index(options.source, folder, place)
-    done = run(options.source, "-c", _ASK, str(place), given=json.dumps([question for question, *_ in asked]))
+    done = run(options.source, "-c", _ASK, str(place), given=json.dumps([question for question, *_ in rows]))
     counts = Counter[str]()
-    for (question, file, faq_questions), answers in zip(asked, json.loads(done.stdout), strict=True):
+    for (question, file, faq_questions), answers in zip(rows, json.loads(done.stdout), strict=True):
         kinds = [judged(answer, question, file, faq_questions) for answer in answers]
         counts[f"first: {kinds[0] if kinds else 'refused'}"] += 1
         counts.update(f"later: {kind}" for kind in kinds[1:])
         print(f"{kinds[0] if kinds else 'refused':10}{file:16}{question[:80]!r}: {answers[0][0][:80] if answers else ''!r}")
     outcome: dict[str, Any] = {
         "commit": commit(options.source),
-        "questions": len(asked),
+        "questions": len(rows),
         "answers": dict(sorted(counts.items())),
     }
     report(f"documents/faqs-{options.name}", outcome)

@@ -65,14 +65,14 @@ def ask(rows: list[dict[str, Any]], work: Path) -> dict[str, list[dict[str, Any]
 
 def completed_alone() -> dict[str, Any]:
     """Return how many standalone questions the rules complete, asked one after another for each manual."""
-    asked, completed = 0, []
+    question_count, completed = 0, []
     for file in sorted(QUESTIONS.glob("*.jsonl")):
         texts = [str(row["question"]) for _, row in read_jsonl(file)]
         for before, text in pairwise(texts):
-            asked += 1
+            question_count += 1
             if (whole := completed_question(text, before)) is not None:
                 completed.append([before, text, whole])
-    return {"questions": asked, "completed": len(completed), "examples": completed}
+    return {"questions": question_count, "completed": len(completed), "examples": completed}
 
 
 def main() -> None:

@@ -52,13 +52,13 @@ def measure(index: Path, own: list[Row], others: list[Row], work: Path, seed: in
     own, without = rng.sample(own, FITTED + ASKED), [{**row, "answers": []} for row in rng.sample(others, 350)]
     data, place = work / "questions.jsonl", work / "kb"
     write_jsonl(data, [*own[:FITTED], *without[:200]])
-    asked = [*own[FITTED:], *without[200:]]
+    held_out = [*own[FITTED:], *without[200:]]
     shutil.rmtree(place, ignore_errors=True)
     shutil.copytree(index, place)
     fitted = fit_index(place, data=data, questions=600, seed=seed)
     figures: dict[str, Any] = {"held out": fitted.kept_answers, "fitted": list(fitted.fitted)}
     with Answerer.load(place) as answerer:
-        firsts = answerer.ask([row["question"] for row in asked], k=1, threshold=0)
+        firsts = answerer.ask([row["question"] for row in held_out], k=1, threshold=0)
         for share in SHARES:
             try:
                 promise = answerer.guarantee(share)
@@ -67,11 +67,11 @@ def measure(index: Path, own: list[Row], others: list[Row], work: Path, seed: in
                 continue
             given = [
                 (row["answers"], answers[0].text)
-                for row, answers in zip(asked, firsts, strict=True)
+                for row, answers in zip(held_out, firsts, strict=True)
                 if answers and (answers[0].confidence or 0) >= promise.threshold
             ]
             right = sum(max((f1_score(text, gold) for gold in golds), default=0) >= 0.5 for golds, text in given)
-            figures[str(share)] = {"given": len(given), "right": right, "of": len(asked)}
+            figures[str(share)] = {"given": len(given), "right": right, "of": len(held_out)}
     return figures
 
 

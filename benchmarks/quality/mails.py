@@ -79,7 +79,7 @@ def made_mails(paragraphs: list[Paragraph], folder: Path) -> Asked:
         for question in paragraph.questions[:1]
         if _DIGITS.search(question.answers[0].text)
     ][: 2 * MADE]
-    asked: Asked = {"correction": [], "note": []}
+    by_kind: Asked = {"correction": [], "note": []}
     for number, (paragraph, question) in enumerate(with_number):
         gold = question.answers[0]
         digits = _DIGITS.findall(gold.text)[-1]
@@ -104,8 +104,8 @@ def made_mails(paragraphs: list[Paragraph], folder: Path) -> Asked:
         quoted = textwrap.indent(textwrap.fill(paragraph.text, 70), "> ")
         message.set_content(f"{textwrap.fill(written, 70)}\n\nOn Mon, 29 Jun 2026 Ben Lee wrote:\n{quoted}\n")
         (folder / f"made-{number:03}.eml").write_bytes(bytes(message))
-        asked[kind].append(OpenQuestion(question.id, question.text, (), rf"(?<!\d){right}(?!\d)"))
-    return asked
+        by_kind[kind].append(OpenQuestion(question.id, question.text, (), rf"(?<!\d){right}(?!\d)"))
+    return by_kind
 
 
 def main() -> None:
@@ -119,10 +119,10 @@ def main() -> None:
     for part in ("real", "made"):
         folder = options.work / "collections" / f"mails-{part}"
         folder.mkdir(parents=True, exist_ok=True)
-        asked = real_mails(options.work, folder) if part == "real" else made_mails(squad(options.data), folder)
+        by_kind = real_mails(options.work, folder) if part == "real" else made_mails(squad(options.data), folder)
         place = options.work / "indexes" / options.name / f"mails-{part}"
         index(options.source, folder, place)
-        for kind, questions in asked.items():
+        for kind, questions in by_kind.items():
             for question, row in zip(questions, ask(options.source, place, questions), strict=True):
                 answer = row.answers[0][0] if row.answers else None
                 said = "refused" if answer is None else "right" if re.search(str(question.pattern), answer) else "wrong"

@@ -135,7 +135,7 @@ def measure(data: Beir, work: Path, encoder: str, documents: int, draw: int) -> 
         counts = index.counts()
     judged = {data.queries[query]: set(golds) for query, golds in data.qrels.items()}
     names = {question_id(text) for text in (mark.question for mark in marks)}
-    asked = {
+    question_sets = {
         "marks of the other half": [pair.question for pair in measured],
         "test questions that nobody marked": [text for text in judged if question_id(text) not in names],
     }
@@ -145,7 +145,7 @@ def measure(data: Beir, work: Path, encoder: str, documents: int, draw: int) -> 
         "marks": {"learned": len(learned), "measured": len(measured), "right": sum(m.verdict == "right" for m in marks)},
         "reports": {name: asdict(run_report) for name, run_report in reports.items()},
     }
-    for number, (name, questions) in enumerate(asked.items()):
+    for number, (name, questions) in enumerate(question_sets.items()):
         golds = [judged[question] for question in questions]
         values = {folder.name: ranks(folder, questions, golds, work / f"ranks-{number}-{folder.name}.json")
                   for folder in (base, plain, marked)}  # fmt: skip

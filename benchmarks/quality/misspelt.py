@@ -50,10 +50,10 @@ def sets(data: Path, work: Path) -> Iterator[tuple[str, Path, list[OpenQuestion]
     places = work / "indexes" / "misspelt"
     for name, collections, front in (("people's", COLLECTIONS, ""), ("lists", LISTS, "lists-")):
         files = [QUESTIONS / f"{front}{half}.jsonl" for half in ("tuning", "reporting")]
-        asked = [question for file in files for question in load_question_list(file)]
+        every = [question for file in files for question in load_question_list(file)]
         for collection in collections:
             index_files(places / collection, [lay_out(collection, work)])
-            yield name, places / collection, [question for question in asked if question.collection == collection]
+            yield name, places / collection, [question for question in every if question.collection == collection]
     paragraphs = load_squad(data / "extractive" / "nq-short-sample.json.gz")
     index_passages(places / "nq", whole_passages(paragraphs))
     nq_questions = [

@@ -44,23 +44,23 @@ def main() -> None:
     file = QUESTIONS / f"{options.questions}.jsonl"
     every = load_question_list(file)
     collections = sorted({str(question.collection) for question in every} & {*(options.only or EVERY)})
-    asked = [question for question in every if question.collection in collections]
+    selected = [question for question in every if question.collection in collections]
     indexed: dict[str, Any] = {}
     predicted: dict[str, Prediction] = {}
     for name in collections:
         place = options.work / "indexes" / options.name / name
         indexed[name] = index(options.source, lay_out(name, options.work), place)
-        own = [question for question in asked if question.collection == name]
+        own = [question for question in selected if question.collection == name]
         nothing = [Prediction([], "", []) for _ in own]
         given = nothing if "error" in indexed[name] else ask(options.source, place, own)
         predicted |= {question.id: row for question, row in zip(own, given, strict=True)}
-    results = score_replies(asked, [predicted[question.id] for question in asked])
-    groups = grouped_metrics(asked, results)
-    whole = refusal_metrics(asked, results)
+    results = score_replies(selected, [predicted[question.id] for question in selected])
+    groups = grouped_metrics(selected, results)
+    whole = refusal_metrics(selected, results)
     outcome = {"commit": commit(options.source), "data_sha256": data_hash([file]), "metrics": whole, "by": groups,
                "indexed": indexed}  # fmt: skip
     if "tuning" in options.questions:  # of the other questions, only the sums may be looked at
-        outcome["questions"] = {question.id: _row(result) for question, result in zip(asked, results, strict=True)}
+        outcome["questions"] = {question.id: _row(result) for question, result in zip(selected, results, strict=True)}
     report(f"documents/{options.name}-{options.questions}", outcome)
     show({**groups["collection"], "all": whole})
 

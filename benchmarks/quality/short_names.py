@@ -54,23 +54,23 @@ def names_of(pages: Sequence[Path]) -> list[tuple[str, str, str]]:
     for page in pages:
         for name, text in entries(page, NAME):
             entries_by_name[name].append(text)
-    asked = defaultdict(list)
+    by_kind = defaultdict(list)
     for name, (said, *elsewhere) in sorted(entries_by_name.items()):
         if not elsewhere and (kind := kind_of(name, list(entries_by_name))):
-            asked[kind].append((name, kind, said))
+            by_kind[kind].append((name, kind, said))
     draw = random.Random(SEED)
-    return [row for rows in asked.values() for row in draw.sample(rows, min(MOST, len(rows)))]
+    return [row for rows in by_kind.values() for row in draw.sample(rows, min(MOST, len(rows)))]
 
 
 def measure(packages: Sequence[str], work: Path) -> dict[str, dict[str, int]]:
     verdicts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for package in packages:
         pages = lay_out_pages(package, work, PATTERNS.get(package, "man[158]/*.gz"))
-        asked, folder = names_of(sorted(pages.iterdir())), work / "manual-indexes" / package
+        names, folder = names_of(sorted(pages.iterdir())), work / "manual-indexes" / package
         index_files(folder, pages)
         with Answerer.load(folder) as answerer:
-            replies = answerer.ask([f"What does {name} do?" for name, *_ in asked], k=1)
-        for (_, kind, said), answers in zip(asked, replies, strict=True):
+            replies = answerer.ask([f"What does {name} do?" for name, *_ in names], k=1)
+        for (_, kind, said), answers in zip(names, replies, strict=True):
             verdict = "refused" if not answers else "right" if contains_most(said, answers[0].text) else "wrong"
             verdicts[kind][verdict] += 1
             if answers and "span" not in answers[0].scores:

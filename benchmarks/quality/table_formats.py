@@ -84,9 +84,9 @@ def main() -> None:
             write(rows, folder / f"{path.stem}.{suffix}")
         place = options.work / "indexes" / f"{options.name}-tables-{suffix}"
         said = index(options.source, folder, place)
-        asked = [replace(q, document=q.document and q.document.replace(".csv", f".{suffix}")) for q in tables]
-        results = score_replies(asked, ask(options.source, place, asked))
-        result[suffix] = {"passages": said["passages"], "metrics": refusal_metrics(asked, results)}
+        suffixed = [replace(q, document=q.document and q.document.replace(".csv", f".{suffix}")) for q in tables]
+        results = score_replies(suffixed, ask(options.source, place, suffixed))
+        result[suffix] = {"passages": said["passages"], "metrics": refusal_metrics(suffixed, results)}
     show({suffix: row["metrics"] for suffix, row in result.items()})
     report(f"documents/tables-{options.name}", result)
 

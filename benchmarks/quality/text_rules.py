@@ -119,9 +119,9 @@ def option_questions(place: Path) -> list[OpenQuestion]:
                 described.setdefault(sentence, set()).update((name[0], heading))
     names = sorted({name for answers in described.values() for name in answers if re.fullmatch(r"--[\w-]+", name)})
     absent = sorted({f"{a}-{b[2:]}" for a, b in zip(names, rng.sample(names, len(names)), strict=True)} - set(names))
-    asked = [(f"Which option does this: {sentence}?", tuple(sorted(a))) for sentence, a in sorted(described.items())]
-    asked = rng.sample(asked, 200) + [(f"What does the option {name} do?", ()) for name in rng.sample(absent, 60)]
-    return [OpenQuestion(f"podman-{n}", text, a, collection="podman", kind="option") for n, (text, a) in enumerate(asked)]
+    rows = [(f"Which option does this: {sentence}?", tuple(sorted(a))) for sentence, a in sorted(described.items())]
+    rows = rng.sample(rows, 200) + [(f"What does the option {name} do?", ()) for name in rng.sample(absent, 60)]
+    return [OpenQuestion(f"podman-{n}", text, a, collection="podman", kind="option") for n, (text, a) in enumerate(rows)]
 
 
 def main() -> None:
@@ -133,14 +133,14 @@ def main() -> None:
     places = options.work / "indexes" / "text-rules"
     tuning, by_rule = (load_question_list(QUESTIONS / f"{name}.jsonl") for name in ("tuning", "by_rule"))
     given: dict[str, dict[str, list[str]]] = {}
-    asked = {name: [question for question in tuning if question.collection == name] for name in COLLECTIONS}
+    question_sets = {name: [question for question in tuning if question.collection == name] for name in COLLECTIONS}
     lists = load_question_list(QUESTIONS / "lists-tuning.jsonl")
-    asked |= {name: [question for question in lists if question.collection == name] for name in LISTS}
-    asked["by rule: tables"] = list(by_rule)
+    question_sets |= {name: [question for question in lists if question.collection == name] for name in LISTS}
+    question_sets["by rule: tables"] = list(by_rule)
     for name in (*COLLECTIONS, *LISTS):
         index_files(places / name, [lay_out(name, options.work)])
     index_manual(options.work, places / "podman")
-    asked["by rule: podman"] = option_questions(places / "podman")
+    question_sets["by rule: podman"] = option_questions(places / "podman")
     with patch(*NO_NAMES):
         index_manual(options.work, places / "podman without names")
     index_passages(places / "squad", whole_passages(squad(options.data)))
@@ -149,13 +149,13 @@ def main() -> None:
         for paragraph in squad(options.data)
         for question in paragraph.questions
     ]
-    asked["squad"] = random.Random(0).sample(squad_questions, 400)
-    for name, questions in asked.items():
+    question_sets["squad"] = random.Random(0).sample(squad_questions, 400)
+    for name, questions in question_sets.items():
         given[name] = answers(places / name.removeprefix("by rule: "), questions, OFF)
     podman = "by rule: podman"
-    given[podman]["names in headings"] = answers(places / "podman without names", asked[podman], {})["all rules"]
+    given[podman]["names in headings"] = answers(places / "podman without names", question_sets[podman], {})["all rules"]
     result = {}
-    for name, questions in asked.items():
+    for name, questions in question_sets.items():
         print(name)
         result[name] = compared(questions, given[name])
     report(f"documents/rules-{options.name}", result)

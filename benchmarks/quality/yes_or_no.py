@@ -43,18 +43,18 @@ def main() -> None:
     pages: dict[str, dict[str, None]] = defaultdict(dict)
     for row in rows:
         pages[row["url"]] |= dict.fromkeys(map(plain, row["evidence"]))
-    asked = [row for row in rows if row["answers"] and row["answers"][0] in ("yes", "no")]
+    selected = [row for row in rows if row["answers"] and row["answers"][0] in ("yes", "no")]
     with tempfile.TemporaryDirectory() as folder:
         index_documents(f"{folder}/kb", [Document(url, "", "\n\n".join(texts)) for url, texts in pages.items()])
         reading.as_sentences = list  # type: ignore[assignment, attr-defined]  # the answers as the reader gives them
         with Answerer.load(f"{folder}/kb") as answerer:
-            replies = answerer.ask([row["question"] for row in asked], threshold=0)
-    first = [(row, answers[0]) for row, answers in zip(asked, replies, strict=True) if answers]
+            replies = answerer.ask([row["question"] for row in selected], threshold=0)
+    first = [(row, answers[0]) for row, answers in zip(selected, replies, strict=True) if answers]
     limits = [(len(_LIMITS.findall(a.sentence.text)), len(_LIMITS.findall(a.text))) for _, a in first]
     proved = sum(any(a.sentence.text in plain(element) for element in row["evidence"]) for row, a in first)
     result = {
-        "questions": len(asked),
-        "recognized": sum(asks_yes_or_no(row["question"]) for row in asked),
+        "questions": len(selected),
+        "recognized": sum(asks_yes_or_no(row["question"]) for row in selected),
         "answers": len(first),
         "sentence_in_evidence": proved,
         "span_is_less_than_its_sentence": sum(a.text != a.sentence.text for _, a in first),

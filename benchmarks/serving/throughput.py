@@ -57,8 +57,8 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=64)
     parser.add_argument("--seed", type=int, default=11)
     options = parser.parse_args()
-    index, asked = paragraph_index(options.data, options.work, options.paragraphs)
-    questions = random.Random(options.seed).sample(asked, options.questions + WARM)
+    index, every = paragraph_index(options.data, options.work, options.paragraphs)
+    questions = random.Random(options.seed).sample(every, options.questions + WARM)
     loops = [loop_seconds(index, questions, 1)]
     rows = {}
     with server_of(index, options.work) as server:

@@ -64,8 +64,8 @@ def prepare(options: argparse.Namespace) -> dict[str, object]:
 def questions(data: Path, count: int) -> list[tuple[str, str]]:
     """Return questions of SQuAD dev with their paragraphs, evenly spread over the paragraphs in the indexes."""
     texts = set(paragraph_texts(data, 2000))
-    asked = [(question.text, p.text) for p in squad(data) if p.text in texts for question in p.questions]
-    return asked[:: len(asked) // count][:count]
+    pairs = [(question.text, p.text) for p in squad(data) if p.text in texts for question in p.questions]
+    return pairs[:: len(pairs) // count][:count]
 
 
 def _milliseconds(seconds: list[float]) -> dict[str, float]:
@@ -86,12 +86,12 @@ def _memory() -> int:
 
 def search(options: argparse.Namespace) -> dict[str, object]:
     """Measure disk, memory, and searches one by one."""
-    asked = [question for question, _ in questions(options.data, options.questions)]
+    texts = [question for question, _ in questions(options.data, options.questions)]
     with Index.open(options.index) as index:
-        for question in asked[:5]:
+        for question in texts[:5]:
             index.search(question, 10)
-        rows = [_timed(partial(index.search, question, 10)) for question in asked]
-        encoding = [_timed(partial(index.encoder.encode, question))[1] for question in asked]
+        rows = [_timed(partial(index.search, question, 10)) for question in texts]
+        encoding = [_timed(partial(index.encoder.encode, question))[1] for question in texts]
         counts, memory = index.counts(), _memory()
     generation = require_generation(options.index)
     size = sum(file.stat().st_size for file in generation.rglob("*") if file.is_file())
@@ -113,7 +113,7 @@ def _ranks(hits: list[Hit], text: str) -> float:
 
 def quality(options: argparse.Namespace) -> dict[str, object]:
     """Compare the best passages by candidates, by candidates with all vectors compared in full, and by every sentence."""
-    asked = questions(options.data, options.questions)
+    pairs = questions(options.data, options.questions)
     ranks: dict[str, list[float]] = {}
     best: dict[str, list[list[int]]] = {}
     with Index.open(options.index) as index:
@@ -121,12 +121,12 @@ def quality(options: argparse.Namespace) -> dict[str, object]:
         for way, most, nearly in (("candidates", 0, 8), ("compared in full", 0, 1 << 30), ("every sentence", 1 << 40, 8)):
             vars(scoring)["EXHAUSTIVE"] = most
             vars(sys.modules[type(nearest).__module__])["NEAREST"] = nearly
-            hits = [index.search(question, 10, unit="passage") for question, _ in asked]
-            ranks[way] = [_ranks(question_hits, text) for question_hits, (_, text) in zip(hits, asked, strict=True)]
+            hits = [index.search(question, 10, unit="passage") for question, _ in pairs]
+            ranks[way] = [_ranks(question_hits, text) for question_hits, (_, text) in zip(hits, pairs, strict=True)]
             best[way] = [[hit.passage_id for hit in question_hits] for question_hits in hits]
     every = best["every sentence"]
     return {
-        "questions": len(asked),
+        "questions": len(pairs),
         "mrr@10": {way: round(100 * float(np.mean(values)), 2) for way, values in ranks.items()},
         "same best": {w: round(100 * float(np.mean([a[0] == b[0] for a, b in zip(best[w], every, strict=True)])), 2)
                       for w in best},
@@ -188,13 +188,13 @@ def merges(options: argparse.Namespace) -> dict[str, object]:
 
 def rivals(options: argparse.Namespace) -> dict[str, object]:
     """Measure other software on the texts and vectors of an index, and oreqa's searches in the same run."""
-    asked, work = [question for question, _ in questions(options.data, options.questions)], options.work / "rivals"
+    texts, work = [question for question, _ in questions(options.data, options.questions)], options.work / "rivals"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir()
     with Index.open(options.index) as index:
         np.save(work / "vectors.npy", index.passage_vectors())
-        np.save(work / "questions.npy", index.encoder.encode(asked))
-        (work / "task.json").write_text(json.dumps({"texts": [p.text for p in index.passages()], "questions": asked}))
+        np.save(work / "questions.npy", index.encoder.encode(texts))
+        (work / "task.json").write_text(json.dumps({"texts": [p.text for p in index.passages()], "questions": texts}))
     results: dict[str, object] = {}
     for name, script in RIVALS.items():
         done = subprocess.run([options.other, "-c", script, str(work)], capture_output=True, text=True, check=False)

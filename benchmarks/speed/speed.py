@@ -105,21 +105,21 @@ def rerank(data: Path, classifier: str = DEFAULT_CLASSIFIER, questions: int = 20
 
     task = build_reqa(squad(data))
     candidates = task_candidates(task)
-    asked = task.questions[:: len(task.questions) // questions][:questions]
+    sampled = task.questions[:: len(task.questions) // questions][:questions]
     rng = np.random.default_rng(0)
-    lists = [[candidates[place] for place in rng.integers(0, len(candidates), SENTENCES)] for _ in asked]
+    lists = [[candidates[place] for place in rng.integers(0, len(candidates), SENTENCES)] for _ in sampled]
     with tempfile.TemporaryDirectory() as work:
         _save_whole(find_model(classifier), Path(work))
         ours, theirs = CrossEncoder(Path(work)), sentence_transformers.CrossEncoder(work, device="cpu")
-        run_ours = Timed(lambda: [ours.score([q], [own])[0] for q, own in zip(asked, lists, strict=True)])
+        run_ours = Timed(lambda: [ours.score([q], [own])[0] for q, own in zip(sampled, lists, strict=True)])
         run_theirs = Timed(
-            lambda: [theirs.predict([(q, c.answer) for c in own]) for q, own in zip(asked, lists, strict=True)]
+            lambda: [theirs.predict([(q, c.answer) for c in own]) for q, own in zip(sampled, lists, strict=True)]
         )
         run_ours()
         run_theirs()
         figures = paired(run_ours, run_theirs, rounds)
     apart = np.abs(1 / (1 + np.exp(-np.concatenate(run_ours.result))) - np.concatenate(run_theirs.result))
-    return {"questions": len(asked), "sentences": SENTENCES, **figures, **_rates(SENTENCES * len(asked), figures)} | {
+    return {"questions": len(sampled), "sentences": SENTENCES, **figures, **_rates(SENTENCES * len(sampled), figures)} | {
         "probability_apart_mean": round(float(apart.mean()), 5), "probability_apart_max": round(float(apart.max()), 5),
     }  # fmt: skip
 
@@ -239,16 +239,16 @@ def search(data: Path, work: Path = Path("runs/search"), other: Path | None = No
     owner = [n for n, p in enumerate(task.passages) for _ in p.sentences]
     step = len(task.questions) // questions
     chosen = range(0, step * questions, step)
-    asked, gold = [task.questions[i] for i in chosen], [owner[task.gold[i][0]] for i in chosen]
+    sampled, gold = [task.questions[i] for i in chosen], [owner[task.gold[i][0]] for i in chosen]
     index = index_passages(work / "index", task.passages, Settings(model=BASE_ENCODER))
-    index.search(asked[:50], 10, mode="hybrid", unit="passage")  # the model and the files are loaded
-    run = Timed(lambda: index.search(asked, 10, mode="hybrid", unit="passage"))
-    rate = len(asked) / statistics.median(run() for _ in range(3))
+    index.search(sampled[:50], 10, mode="hybrid", unit="passage")  # the model and the files are loaded
+    run = Timed(lambda: index.search(sampled, 10, mode="hybrid", unit="passage"))
+    rate = len(sampled) / statistics.median(run() for _ in range(3))
     right = sum(h[0].passage.document_key == task.passages[g].document_key for h, g in zip(run.result, gold, strict=True))
-    result: Figures = {"oreqa": {"per_second": round(rate, 1), "p@1": round(100 * right / len(asked), 1)}}
+    result: Figures = {"oreqa": {"per_second": round(rate, 1), "p@1": round(100 * right / len(sampled), 1)}}
     file = work / "task.json"
-    file.write_text(json.dumps({"texts": [p.text for p in task.passages], "questions": asked, "gold": gold}))
-    counts = {"haystack": 200, "txtai": len(asked)}
+    file.write_text(json.dumps({"texts": [p.text for p in task.passages], "questions": sampled, "gold": gold}))
+    counts = {"haystack": 200, "txtai": len(sampled)}
     arguments = {name: [str(file), str(find_model(BASE_ENCODER)), str(count)] for name, count in counts.items()}
     for name, row in _others(other, SEARCH, arguments).items():
         theirs = row["questions"] / row["seconds"]
@@ -266,29 +266,31 @@ def reading(
         write_paragraph_files(paragraphs, folder)
     process([OREQA, "index", str(folder), "--index", str(work / "files")])
     index = index_passages(work / "index", whole_passages(paragraphs))
-    asked = [(q.text, [g.text for g in q.answers]) for p in paragraphs for q in p.questions]
-    asked = asked[:: len(asked) // questions][:questions]
-    hits = index.search([QUESTION, *(text for text, _ in asked)], PASSAGES_TOP_K, mode="hybrid", unit="passage")
+    sampled = [(q.text, [g.text for g in q.answers]) for p in paragraphs for q in p.questions]
+    sampled = sampled[:: len(sampled) // questions][:questions]
+    hits = index.search([QUESTION, *(text for text, _ in sampled)], PASSAGES_TOP_K, mode="hybrid", unit="passage")
     one, warm = work / "one.json", work / "warm.json"
     one.write_text(json.dumps({"question": QUESTION, "passages": [h.passage.text for h in hits[0]]}))
-    rows = [{"question": q, "passages": [h.passage.text for h in own]} for (q, _), own in zip(asked, hits[1:], strict=True)]
+    rows = [
+        {"question": q, "passages": [h.passage.text for h in row]} for (q, _), row in zip(sampled, hits[1:], strict=True)
+    ]
     warm.write_text(json.dumps(rows))
     ours = [OREQA, "ask", QUESTION, "--index", str(work / "files")]
     cold_seconds = cold(ours, [str(other), "-c", READ_ONE, str(one), str(reader)], rounds, ANSWER)
 
     loaded = Reader(reader)
-    texts = [[(passage_head(h.passage.title, h.passage.heading), h.passage.text) for h in own] for own in hits[1:]]
-    loaded.read([text for text, _ in asked[:2]], texts[:2])
-    run = Timed(lambda: loaded.read([text for text, _ in asked], texts, k=1))
-    rate = len(asked) / statistics.median(run() for _ in range(3))
-    golds = [gold for _, gold in asked]
+    texts = [[(passage_head(h.passage.title, h.passage.heading), h.passage.text) for h in row] for row in hits[1:]]
+    loaded.read([text for text, _ in sampled[:2]], texts[:2])
+    run = Timed(lambda: loaded.read([text for text, _ in sampled], texts, k=1))
+    rate = len(sampled) / statistics.median(run() for _ in range(3))
+    golds = [gold for _, gold in sampled]
     answers = [max(own, key=lambda span: span.score).text for own in run.result]
     result: Figures = {"oreqa": {"per_second": round(rate, 2), "em": _em(answers, golds)}}
     for name, row in _others(other, READ, {name: [str(warm), str(reader)] for name in READ}).items():
-        theirs = len(asked) / row["seconds"]
+        theirs = len(sampled) / row["seconds"]
         result[name] = {"per_second": round(theirs, 2), "em": _em(row["answers"], golds),
                         "oreqa is faster by": round(rate / theirs, 2)}  # fmt: skip
-    return {"cold": cold_seconds, "questions": len(asked), "passages": PASSAGES_TOP_K, "warm": result}
+    return {"cold": cold_seconds, "questions": len(sampled), "passages": PASSAGES_TOP_K, "warm": result}
 
 
 def _em(answers: Sequence[str], golds: Sequence[Sequence[str]]) -> float:

@@ -76,16 +76,16 @@ def shared_rows(
                 lambda first, last: make(begin + first, begin + last),
                 advance,
             )
-    held: dict[int, dict[str, Any]] = {}
+    made_rows: dict[int, dict[str, Any]] = {}
     for left in _parts(out):
         with _locked(out, left):
             begin, _ = left.span(total, step)
             rows, _ = kept_rows(_path(out, left), _fingerprint(fingerprint, begin))
-            held.update(enumerate(rows, begin))
+            made_rows.update(enumerate(rows, begin))
 
     def take_or_make(first: int, last: int) -> Sequence[Mapping[str, Any]]:
-        if all(number in held for number in range(first, last)):
-            return [held[number] for number in range(first, last)]
+        if all(number in made_rows for number in range(first, last)):
+            return [made_rows[number] for number in range(first, last)]
         return make(first, last)
 
     return resume_rows(partial_file(out), fingerprint, total, step, take_or_make, advance)

@@ -8,7 +8,9 @@ COMMANDS = "ins_reg [key]\nNo longer exists.\nkill\nKill current window.\nlayout
 
 
 def entries(text: str, *queried: str, heading: str = "") -> list[tuple[set[str], str]]:
-    return [(set(entry.names), text[entry.said : entry.end].strip()) for entry in find_entries(heading, text, set(queried))]
+    return [
+        (set(entry.names), text[entry.body_start : entry.end].strip()) for entry in find_entries(heading, text, set(queried))
+    ]
 
 
 def test_descriptions_at_the_indent_of_their_names_are_entries() -> None:

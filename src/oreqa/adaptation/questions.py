@@ -99,9 +99,9 @@ def build_tasks(
     golds: tuple[dict[str, set[int]], dict[str, set[int]]] = (defaultdict(set), defaultdict(set))
     for pair, is_generated in chain(zip(generated, repeat(True)), zip(by_rule, repeat(False))):
         if copies := places.get(pair.positive):
-            held = is_held_out_name(documents[copies[0]], HELD_OUT_DOCUMENTS)
-            if is_generated or not held:
-                golds[held][pair.question].update(copies if held else copies[:1])
+            is_held = is_held_out_name(documents[copies[0]], HELD_OUT_DOCUMENTS)
+            if is_generated or not is_held:
+                golds[is_held][pair.question].update(copies if is_held else copies[:1])
     train, held_out = (
         ReqaTask(tuple(passages), tuple(split), tuple(tuple(sorted(places)) for places in split.values())) for split in golds
     )

@@ -91,24 +91,25 @@ def entry_text(passage: Passage) -> ReferenceText:
 
 def _statement(passage: Passage, entry: ReferenceEntry, names: set[str]) -> tuple[Sentence, Range] | None:
     """Return the sentence of an entry that says what it is about, and the range in it that does."""
-    said = []
+    statements = []
     for sentence in passage.sentences:
-        start, end = max(sentence.start - passage.start, entry.said), min(sentence.end - passage.start, entry.end)
+        start, end = max(sentence.start - passage.start, entry.body_start), min(sentence.end - passage.start, entry.end)
         text = passage.text[start:end]
         if aside := _ASIDE_LINE.match(text):
             start, text = start + aside.end(), text[aside.end() :]
         if text.strip():
-            said.append((sentence, (start + len(text) - len(text.lstrip(" \t\n:")), end - len(text) + len(text.rstrip()))))
-    if not said:
+            start += len(text) - len(text.lstrip(" \t\n:"))
+            statements.append((sentence, (start, end - len(text) + len(text.rstrip()))))
+    if not statements:
         return None
-    if names_something(passage.text[slice(*said[0][1])].partition("\n")[0]):
+    if names_something(passage.text[slice(*statements[0][1])].partition("\n")[0]):
         return None
-    said = [statement for statement in said if not _ASIDE.fullmatch(passage.text[slice(*statement[1])])] or said
-    texts = [passage.text[slice(*place)] for _, place in said]
+    statements = [row for row in statements if not _ASIDE.fullmatch(passage.text[slice(*row[1])])] or statements
+    texts = [passage.text[slice(*place)] for _, place in statements]
     if _BEFORE.match(texts[0]):
         does = _says_what(names | entry.names)
-        return next((statement for statement, text in zip(said, texts, strict=True) if does.search(text)), said[0])
-    return said[0]
+        return next((row for row, text in zip(statements, texts, strict=True) if does.search(text)), statements[0])
+    return statements[0]
 
 
 def _says_what(option_names: Set[str]) -> re.Pattern[str]:

@@ -41,7 +41,7 @@ def _is_stated(question: str, answer: Answer, hits: Sequence[Hit]) -> bool:
     start, end = answer.start - passage.start, answer.end - passage.start
     for hit, entries in zip(hits, queried_entries(question, [entry_text(hit.passage) for hit in hits]), strict=True):
         if hit.passage is passage:
-            return any(entry.said <= start and end <= entry.end for entry in entries) and states_default(
+            return any(entry.body_start <= start and end <= entry.end for entry in entries) and states_default(
                 answer.sentence.text
             )
     return False

@@ -156,12 +156,13 @@ def _is_newer(passages: tuple[Passage, Passage], origins: tuple[Origin, Origin])
     may_be_versions = differ_in_version or is_series or (bool(titles[0]) and _are_alike(*titles))
     for pattern, is_first_newer in ((_REPLACES, True), (_REPLACED, False)):
         sentences = [_sentence_with(pattern, origin.head) for origin in origins]
-        is_said = [
-            bool(said) and ((may_be_versions and not is_series) or any(_is_named(name, said) for name in names[1 - place]))
-            for place, said in enumerate(sentences)
+        is_stated = [
+            bool(sentence)
+            and ((may_be_versions and not is_series) or any(_is_named(name, sentence) for name in names[1 - place]))
+            for place, sentence in enumerate(sentences)
         ]
-        if is_said[0] != is_said[1]:
-            return is_said[0] == is_first_newer
+        if is_stated[0] != is_stated[1]:
+            return is_stated[0] == is_first_newer
     if not may_be_versions:
         return None
     orders = [] if is_series else [_is_later(*(_moment(p.fields.get(name, "")) for p in passages)) for name in _DATED]
@@ -238,8 +239,8 @@ def _is_higher(first: list[VersionOrder], second: list[VersionOrder]) -> bool | 
 
 def _is_later(first: tuple[int, ...], second: tuple[int, ...]) -> bool | None:
     """Return whether the first date is later, as far as both are specified; None if equal or one is missing."""
-    said = min(len(first), len(second))
-    return first[:said] > second[:said] if first[:said] != second[:said] else None
+    parts = min(len(first), len(second))
+    return first[:parts] > second[:parts] if first[:parts] != second[:parts] else None
 
 
 def _moment(field: str) -> tuple[int, ...]:

@@ -116,8 +116,8 @@ def _computation_parts(computation: Computation) -> Iterator[RenderableType]:
 
     number, rows = len(computation.rows), computation.basis
     if computation.operation == "count":
-        said = f"{number} different values of {computation.column}" if computation.column else f"{number}"
-        yield Indented(Text(f"counted: {said} of {rows}", "dim"), 5)
+        counted = f"{number} different values of {computation.column}" if computation.column else f"{number}"
+        yield Indented(Text(f"counted: {counted} of {rows}", "dim"), 5)
     else:
         yield Indented(Text(f"the {computation.operation} {one_line(computation.column)} of {rows}", "dim"), 5)
     for passage, row in computation.rows[:ROWS_SHOWN]:

@@ -56,17 +56,17 @@ def plan(
 
     if passages is None and index is None:
         raise InputError("say of how many passages: --passages 1e6, or --index for as many as an index has")
-    held, costs = capacity.costs_of(index) if index else (0, capacity.MEASURED)
+    passage_count, costs = capacity.costs_of(index) if index else (0, capacity.MEASURED)
     chosen = capacity.parse_machine(machine) if machine is not None else capacity.this_machine()
-    result = capacity.plan(_count(passages) if passages is not None else held, chosen, costs)
+    result = capacity.plan(_count(passages) if passages is not None else passage_count, chosen, costs)
     if as_json:
         print_json(asdict(result))
         return
     for line in _lines(result):
         say(line)
     if index and costs is capacity.MEASURED:
-        said = "as measured on paragraphs, for what a passage of these documents takes tell no fewer than"
-        say(f"{said} {capacity.FEWEST_TO_TELL:,}; {index} has {held:,}")
+        note = "as measured on paragraphs, for what a passage of these documents takes tell no fewer than"
+        say(f"{note} {capacity.FEWEST_TO_TELL:,}; {index} has {passage_count:,}")
 
 
 def _size(number: float) -> str:

@@ -53,9 +53,9 @@ class FoundFiles:
         """Return the first unsupported file of each extension."""
         return {_extension(path): path for path in reversed(self.unsupported)}
 
-    def with_indexed(self, held: Collection[str]) -> FoundFiles:
+    def with_indexed(self, indexed: Collection[str]) -> FoundFiles:
         """Return the files plus those unsupported files that an index holds, by path: they are read again."""
-        again = {path for path in self.unsupported if str(path) in held}
+        again = {path for path in self.unsupported if str(path) in indexed}
         rest = tuple(path for path in self.unsupported if path not in again)
         return replace(self, files=tuple(sorted({*self.files, *again})), unsupported=rest)
 

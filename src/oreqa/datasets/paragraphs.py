@@ -146,19 +146,19 @@ def is_held_out_name(name: str, of: int = HELD_OUT_ARTICLES) -> bool:
 def split_articles(paragraphs: Iterable[Paragraph]) -> tuple[list[Paragraph], list[Paragraph]]:
     """Split paragraphs into those to train on and those held out."""
     train: list[Paragraph] = []
-    held: list[Paragraph] = []
+    held_out: list[Paragraph] = []
     for paragraph in paragraphs:
-        (held if is_held_out(paragraph) else train).append(paragraph)
-    return train, held
+        (held_out if is_held_out(paragraph) else train).append(paragraph)
+    return train, held_out
 
 
 def held_out_paragraphs(paragraphs: Sequence[Paragraph], path: Path) -> list[Paragraph]:
     """Return the paragraphs of the data in ``path`` that are held out. Raises InputError if there are none."""
-    held = split_articles(paragraphs)[1]
-    if not held:
+    held_out = split_articles(paragraphs)[1]
+    if not held_out:
         articles = counted(count_held_out(paragraphs).all_articles, "article")
         raise InputError(f"{path}: none is held out of {articles}; one in ten is, by its title: use data with more articles")
-    return held
+    return held_out
 
 
 @dataclass(frozen=True, slots=True)

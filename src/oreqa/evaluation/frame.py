@@ -104,13 +104,13 @@ def run_folder(out: str | Path) -> Path:
     """
     folder = as_path(out, "out")
     if (folder / "metrics.json").is_file():
-        held = "a finished run"
+        contents = "a finished run"
     elif any((folder / name).is_file() for name in ("config.json", "run.json")):
-        held = "a model"
+        contents = "a model"
     elif newest_generation(folder) is not None:
-        held = "an index"
+        contents = "an index"
     elif folder.exists() and not folder.is_dir():
         raise InputError(f"{folder}: it is a file; name a folder for the run")
     else:
         return folder
-    raise InputError(f"{folder}: it holds {held} already; choose another folder, or remove it")
+    raise InputError(f"{folder}: it holds {contents} already; choose another folder, or remove it")

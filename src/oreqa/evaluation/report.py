@@ -149,8 +149,8 @@ def _failures(results: Sequence[QuestionResult]) -> str:
     for result in failed[:: max(1, len(failed) // 20)][:20]:
         first = result.texts[0] if result.texts else "nothing"
         if result.answers or "refused" in result.metrics:
-            said = result.answers[0][0] if result.answers else "refused"
-            first = f"{said} (right: {'; '.join(filter(None, result.gold)) or 'no answer'})"
+            answer = result.answers[0][0] if result.answers else "refused"
+            first = f"{answer} (right: {'; '.join(filter(None, result.gold)) or 'no answer'})"
         rank = "not found" if np.isinf(result.ranks[0]) else f"{result.ranks[0]:g}"
         rows.append(f"<tr><td>{escape(result.question)}</td><td>{rank}</td><td class=text>{escape(first)}</td></tr>")
     head = "<tr><th>question</th><th>rank of gold</th><th class=text>found first</th></tr>"

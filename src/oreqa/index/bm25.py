@@ -42,8 +42,9 @@ _ROUNDING = 1e-4
 
 def _highest(scores: Floats, count: int, before: float) -> float:
     """Return the lowest of the ``count`` highest scores; if there are fewer, ``before``, its value at lower scores."""
-    held = scores[scores >= before] if before else scores[scores > 0]
-    return float(np.partition(held, len(held) - count)[len(held) - count]) if len(held) >= count else before
+    candidates = scores[scores >= before] if before else scores[scores > 0]
+    place = len(candidates) - count
+    return float(np.partition(candidates, place)[place]) if place >= 0 else before
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,15 +106,15 @@ class Bm25:
             return counted
         if self._collection is not None:
             return self._collection.texts_with(number)
-        held = [(self._held(place, number)[0], part.dead) for place, part in enumerate(self._parts)]
-        texts = sum(len(rows) - int(np.count_nonzero(rows[_near(rows, dead)] == dead)) for rows, dead in held if len(rows))
+        parts = [(self._rows_with(place, number)[0], part.dead) for place, part in enumerate(self._parts)]
+        texts = sum(len(rows) - int(np.count_nonzero(rows[_near(rows, dead)] == dead)) for rows, dead in parts if len(rows))
         return self._texts_with.setdefault(number, texts)
 
     def first_with(self, number: int, most: int) -> list[int]:
         """Return the places of the first texts that hold a word, ``most`` at most."""
         places: list[int] = []
         for place, (part, start) in enumerate(zip(self._parts, self._starts, strict=False)):
-            rows = np.setdiff1d(self._held(place, number)[0], part.dead)[: most - len(places)]
+            rows = np.setdiff1d(self._rows_with(place, number)[0], part.dead)[: most - len(places)]
             places += (start + rows - np.searchsorted(part.dead, rows)).tolist()
         return places
 
@@ -131,7 +132,7 @@ class Bm25:
         for place, part in enumerate(self._parts):
             part_scores = np.zeros(len(part.postings.lengths), np.float32)
             for number, idf in weights:
-                rows, counts = self._held(place, number)
+                rows, counts = self._rows_with(place, number)
                 part_scores[rows] += self._weighted(idf, counts, self._lengths[place][rows])
             scores[self._starts[place] : self._starts[place + 1]] = part_scores[part.live] if len(part.dead) else part_scores
         return scores
@@ -183,21 +184,21 @@ class Bm25:
 
     def _add_to_some(self, scores: Floats, texts: _SomeTexts, number: int, weight: float) -> None:
         """Add a word of this weight to the scores of some texts."""
-        held = []
+        matches = []
         for place, begin, wanted in texts.parts:
-            rows, counts = self._held(place, number)
+            rows, counts = self._rows_with(place, number)
             if len(rows):
                 at = _near(rows, wanted)
                 hits = (rows[at] == wanted).nonzero()[0]
-                held.append((hits + begin, counts[at[hits]]))
-        if held:
-            at, counts = (np.concatenate(arrays) for arrays in zip(*held, strict=True))
+                matches.append((hits + begin, counts[at[hits]]))
+        if matches:
+            at, counts = (np.concatenate(arrays) for arrays in zip(*matches, strict=True))
             scores[at] += self._weighted(weight, counts, texts.lengths[at])
 
     def _add(self, scores: Floats, number: int, weight: float, allowed: Flags | None) -> None:
         """Add a word of this weight to the scores of all allowed texts."""
         for place, (part, lengths) in enumerate(zip(self._parts, self._lengths, strict=True)):
-            rows, counts = self._held(place, number)
+            rows, counts = self._rows_with(place, number)
             places = rows + self._starts[place]
             if len(part.dead) and len(rows):
                 before = np.searchsorted(part.dead, rows)
@@ -219,7 +220,7 @@ class Bm25:
         weighted: Floats = (idf * counts / (counts + norm)).astype(np.float32)
         return weighted
 
-    def _held(self, place: int, number: int) -> tuple[Ints, Ints]:
+    def _rows_with(self, place: int, number: int) -> tuple[Ints, Ints]:
         """Return the rows of a part's texts, deleted ones included, with a word or a compound of it, and how often."""
         if number not in self._compounds:
             return self._word_postings(place, number)
@@ -230,11 +231,11 @@ class Bm25:
 
     def _word_postings(self, place: int, number: int) -> tuple[Ints, Ints]:
         """Return the rows of a part's texts with a word, and how often; cached, because a question asks several times."""
-        if (held := self._looked_up.get((place, number))) is None:
+        if (postings := self._looked_up.get((place, number))) is None:
             if len(self._looked_up) >= _LOOKED_UP:
                 self._looked_up.clear()
-            held = self._looked_up[place, number] = self._parts[place].postings.of(number)
-        return held
+            postings = self._looked_up[place, number] = self._parts[place].postings.of(number)
+        return postings
 
     @cached_property
     def _lengths(self) -> list[Ints]:

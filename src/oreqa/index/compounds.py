@@ -45,12 +45,12 @@ def split_compound(word: str, passages_with: Mapping[str, int], language: str) -
     """
 
     @cache
-    def held(part: str) -> str:
+    def form_of(part: str) -> str:
         return next((form for form in _forms(part, language) if passages_with.get(form, 0) >= _PASSAGES), "")
 
     highest, parts = float(max(passages_with.get(word, 0), 1)), None
     for pair in possible_parts(word):
-        if (second := held(pair[1])) and (first := held(pair[0])):
+        if (second := form_of(pair[1])) and (first := form_of(pair[0])):
             mean = math.sqrt(passages_with[first] * passages_with[second])
             if mean > highest:
                 highest, parts = mean, (first, second)

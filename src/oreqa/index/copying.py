@@ -80,11 +80,11 @@ def copy_index(
                     link_file(generation / name, draft / name)
                 write_manifest(draft, manifest)
             else:
-                held = None
+                server = None
                 if settings.engine is not None:
-                    held = MilvusEngine(generation, lambda: ids)
+                    server = MilvusEngine(generation, lambda: ids)
                 with show(progress, "copying passages", len(ids)) as advance:
-                    _write(generation, draft, held, engine, advance)
+                    _write(generation, draft, server, engine, advance)
             if model:
                 link_folder(folder / model, new / model)
             publish_draft(new)
@@ -96,7 +96,7 @@ def copy_index(
     return len(ids)
 
 
-def _write(generation: Path, draft: Path, held: MilvusEngine | None, engine: str | None, advance: Advance) -> None:
+def _write(generation: Path, draft: Path, server: MilvusEngine | None, engine: str | None, advance: Advance) -> None:
     """Write a draft with the passages of a generation, from its segments or the server that holds them."""
     with closing(begin_draft(generation, draft)) as database:
         with transaction(database):
@@ -106,17 +106,17 @@ def _write(generation: Path, draft: Path, held: MilvusEngine | None, engine: str
         ids = passage_ids(database)
     segments = (
         (merge_segments([segment]) for segment in open_segments(generation))
-        if held is None
-        else (held.fetch(ids[begin : begin + _AT_ONCE]) for begin in range(0, len(ids), _AT_ONCE))
+        if server is None
+        else (server.fetch(ids[begin : begin + _AT_ONCE]) for begin in range(0, len(ids), _AT_ONCE))
     )
     counted = _counted(segments, len(ids), generation, advance)
     if engine is None:
         for segment in counted:
             write_segment(segment, draft)
     else:
-        parts = [segment.words["passage"] for segment in open_segments(generation)] if held is None else []
+        parts = [segment.words["passage"] for segment in open_segments(generation)] if server is None else []
         lengths = [part.postings.lengths[part.rows(np.arange(len(part)))] for part in parts]
-        mean = held.state.words("passage").mean if held else float(np.concatenate([np.zeros(0), *lengths]).mean())
+        mean = server.state.words("passage").mean if server else float(np.concatenate([np.zeros(0), *lengths]).mean())
         write_rows(draft, server_uri(engine), None, ids[:0], int(ids[-1]) if len(ids) else 0, counted, lambda: mean)
     link_fitted(generation, draft, ())
     write_manifest(draft, shared_documents(generation, draft))

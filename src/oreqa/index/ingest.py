@@ -78,9 +78,9 @@ def index_files(
         show(progress, "encoding passages") as advance,
         open_writer(folder, settings, device, model=model, mode=mode, encoder=encoder) as writer,
     ):
-        held = writer.current.sources() if files.missing or files.unsupported else set()
-        _refuse_missing(files.missing, held, prune)
-        files = files.with_indexed(held)
+        indexed = writer.current.sources() if files.missing or files.unsupported else set()
+        _refuse_missing(files.missing, indexed, prune)
+        files = files.with_indexed(indexed)
         writer.report.note_unsupported(files.unknown, files.examples, include_patterns(files.unsupported))
 
         def skip(file: Path, reason: str) -> None:
@@ -124,9 +124,9 @@ def index_files(
         return writer.report
 
 
-def _refuse_missing(missing: Sequence[Path], held: Set[str], prune: bool) -> None:
+def _refuse_missing(missing: Sequence[Path], sources: Set[str], prune: bool) -> None:
     """Raise InputError for a path that does not exist, unless the index has documents of it and may ``prune`` them."""
-    places = _with_folders(held) if missing else set()
+    places = _with_folders(sources) if missing else set()
     for path in missing:
         indexed = str(full_path(path)) in places
         if not (prune and indexed):

@@ -79,10 +79,10 @@ def _copy_rows(other: sqlite3.Connection, database: sqlite3.Connection, table: s
 def _copy_sources(other: sqlite3.Connection, database: sqlite3.Connection) -> None:
     """Copy the records of files as last read; a file that both read at different times is read again by the next update."""
     for path, revision in other.execute("SELECT path, revision FROM sources"):
-        held = database.execute("SELECT revision FROM sources WHERE path = ?", (path,)).fetchone()
-        if held is None:
+        stored = database.execute("SELECT revision FROM sources WHERE path = ?", (path,)).fetchone()
+        if stored is None:
             database.execute("INSERT INTO main.sources VALUES (?, ?)", (path, revision))
-        elif held[0] != revision:
+        elif stored[0] != revision:
             delete_sources(database, [path])
 
 

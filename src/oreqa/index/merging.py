@@ -170,16 +170,16 @@ def _check_alike(parts: Sequence[_Part]) -> None:
             raise IndexStateError(f"{part.folder}: this index holds {contents}, which cannot be merged")
         if part.settings.get("engine"):
             raise IndexStateError(f"{part.folder}: a server holds its passages; merge what oreqa copy makes of it")
-        for name, said in _ALIKE.items():
+        for name, meaning in _ALIKE.items():
             if (theirs := part.settings.get(name)) == (ours := first.settings.get(name)):
                 continue
             if name == "fingerprint":
                 theirs, ours = part.settings["model"], first.settings["model"]
-            elif not said.startswith("--"):
+            elif not meaning.startswith("--"):
                 theirs = ours = None
             which = f" ({theirs or 'none'}, there {ours or 'none'})" if theirs != ours else ""
             raise IndexStateError(
-                f"{part.folder}: it differs from {first.folder} in {said}{which}; index its documents again, as there"
+                f"{part.folder}: it differs from {first.folder} in {meaning}{which}; index its documents again, as there"
             )
 
 

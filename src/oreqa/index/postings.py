@@ -135,5 +135,5 @@ def live_words(part: LivePostings) -> tuple[Ints, Ints]:
     is_dead[part.dead] = True
     words = np.searchsorted(postings.starts, np.flatnonzero(is_dead[postings.rows]), side="right") - 1
     counts -= np.bincount(words, minlength=len(counts)).astype(np.int32)
-    held = counts > 0
-    return postings.words[held], counts[held]
+    is_live = counts > 0
+    return postings.words[is_live], counts[is_live]

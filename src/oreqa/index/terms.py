@@ -27,10 +27,10 @@ class Terms:
         ids = self._ids
         for word in dict.fromkeys(words):
             if word not in ids:
-                held = self._database.execute("SELECT id FROM terms WHERE term = ?", (word,)).fetchone()
-                if held is None:
-                    held = self._database.execute("INSERT INTO main.terms(term) VALUES (?) RETURNING id", (word,)).fetchone()
-                ids[word] = held[0]
+                row = self._database.execute("SELECT id FROM terms WHERE term = ?", (word,)).fetchone()
+                if row is None:
+                    row = self._database.execute("INSERT INTO main.terms(term) VALUES (?) RETURNING id", (word,)).fetchone()
+                ids[word] = row[0]
         return np.array([ids[word] for word in words], np.int32)
 
 
@@ -38,8 +38,8 @@ def drop_unused_terms(database: sqlite3.Connection, used: Iterable[Ints]) -> Non
     """Remove the words that are not ``used``, unless the documents are shared with other generations."""
     if is_shared(database):
         return
-    held = np.array(database.execute("SELECT id FROM terms").fetchall(), np.int32).reshape(-1)
-    stale = np.setdiff1d(held, np.concatenate([held[:0], *used]))
+    stored = np.array(database.execute("SELECT id FROM terms").fetchall(), np.int32).reshape(-1)
+    stale = np.setdiff1d(stored, np.concatenate([stored[:0], *used]))
     with transaction(database):
         database.executemany("DELETE FROM terms WHERE id = ?", ((number,) for number in stale.tolist()))
 

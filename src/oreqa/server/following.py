@@ -78,8 +78,8 @@ class Follower:
             if self._ending.is_set():
                 return
             delay = FIRST_DELAY if self._state.updated != before else delay
-            said = f"the process that watches {reason}; it is started again in {delay:g} s"
-            self._state = replace(self._state, state="restarting", reason=said)
+            message = f"the process that watches {reason}; it is started again in {delay:g} s"
+            self._state = replace(self._state, state="restarting", reason=message)
             logging.getLogger(LOGGER).warning("the process that watches folders ended; it is started again in %g s", delay)
             self._ending.wait(delay)
             delay = min(LONGEST_DELAY, 2 * delay)

@@ -161,8 +161,8 @@ def keep_file(folder: Path, name: str, source: BinaryIO, size: int) -> None:
     try:
         with os.scandir(folder) as entries:
             states = [entry.stat(follow_symlinks=False) for entry in entries]
-        held = sum(state.st_size for state in states if stat.S_ISREG(state.st_mode))
-        if held + size > MAX_UPLOADS:
+        used = sum(state.st_size for state in states if stat.S_ISREG(state.st_mode))
+        if used + size > MAX_UPLOADS:
             raise RefusedError(413, f"the folder of files would hold more than {MAX_UPLOADS >> 30} GB")
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
         descriptor = os.open(temporary, flags, 0o640)

@@ -47,7 +47,7 @@ def first_date(text: str) -> Date:
         >>> first_date("policy-20240501.md"), first_date("From 05.02.2024, not from 2025")
         ((2024, 5, 1), (2024, 2, 5))
     """
-    return next((said for _, _, said in _dates(text)), ())
+    return next((parsed for _, _, parsed in _dates(text)), ())
 
 
 def without_dates(text: str) -> str:
@@ -62,11 +62,11 @@ def without_dates(text: str) -> str:
 def _dates(text: str) -> list[tuple[int, int, Date]]:
     """Return the dates in a text with their start and end, in order; of overlapping ones the first and longest."""
     matches = (match for pattern in (_COMPACT, *_PATTERNS) for match in pattern.finditer(text))
-    dates = sorted((match.start(), -match.end(), said) for match in matches if (said := _date(match)))
+    dates = sorted((match.start(), -match.end(), parsed) for match in matches if (parsed := _date(match)))
     disjoint: list[tuple[int, int, Date]] = []
-    for start, end, said in dates:
+    for start, end, parsed in dates:
         if not disjoint or start >= disjoint[-1][1]:
-            disjoint.append((start, -end, said))
+            disjoint.append((start, -end, parsed))
     return disjoint
 
 

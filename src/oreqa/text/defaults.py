@@ -109,11 +109,11 @@ def without_default(text: str, start: int, end: int) -> Iterator[Range]:
     saying = [number for number, (first, last) in enumerate(sentences) if mentions_default(entry[first:last])]
     stating = {*saying, *(number for number, place in enumerate(sentences) if _INITIAL.search(entry[slice(*place)]))}
     for number in saying:
-        said = entry[slice(*sentences[number])]
-        *_, word = _DEFAULT.finditer(said)
-        if _FORTH.match(said, word.end()):
+        sentence = entry[slice(*sentences[number])]
+        *_, word = _DEFAULT.finditer(sentence)
+        if _FORTH.match(sentence, word.end()):
             stating.add(number + 1)
-        if number and _BACK.match(said):
+        if number and _BACK.match(sentence):
             stating.add(number - 1)
     ends = [0, *(first for first, _ in sentences[1:]), len(entry)]
     for number, (first, last) in enumerate(pairwise(ends)):

@@ -67,7 +67,7 @@ _Start = tuple[set[str], set[str], int, int]
 
 @dataclass(frozen=True, slots=True)
 class ReferenceEntry:
-    """An entry of a text: ``text[start:end]``, whose description of the ``names`` begins at ``said``.
+    """An entry of a text: ``text[start:end]``, whose description of the ``names`` begins at ``body_start``.
 
     ``parts`` are other names at the beginning of the line: "set" of "set weight <server>". A row has the name and its
     description on one line.
@@ -77,7 +77,7 @@ class ReferenceEntry:
     parts: frozenset[str]
     start: int
     end: int
-    said: int
+    body_start: int
     is_row: bool = False
 
     def matches(self, queried: set[str]) -> int:
@@ -139,25 +139,25 @@ def _paragraph_entries(heading: str, text: str, phrases: bool) -> Iterator[Refer
     for match in _FIRST_LINE.finditer(text):
         if not (line_names := _names(match["line"], _below(text, match.end()), phrases)):
             continue
-        (names, parts), start, said = line_names, match.start(), match.end()
-        for line in text[said:].splitlines()[1:]:
+        (names, parts), start, body_start = line_names, match.start(), match.end()
+        for line in text[body_start:].splitlines()[1:]:
             is_again = line.split()[:1] == match["line"].split()[:1] and len(line.split()) <= MOST_NAME_WORDS
             is_name_too = is_again or _is_alone(line.strip(), single=False)
             if not is_name_too or not (
                 next_names := (names, parts) if is_again else _names(line.strip(), line, phrases=True)
             ):
                 break
-            names, parts, said = names | next_names[0], parts | next_names[1], said + 1 + len(line)
+            names, parts, body_start = names | next_names[0], parts | next_names[1], body_start + 1 + len(line)
         if starts and starts[-1][3] and text[starts[-1][3] : start].strip(" \t") == "\n\n":
             before, parts_before, start, _ = starts.pop()
             names, parts = names | before, parts | parts_before
-        starts.append((names, parts, start, said))
+        starts.append((names, parts, start, body_start))
     yield from _closed(sorted([*starts, *_inner(text, starts)], key=lambda row: row[2]), len(text))
 
 
 def _inner(text: str, starts: Sequence[_Start]) -> Iterator[_Start]:
     """Yield the names with values inside paragraphs that follow the end of a sentence."""
-    named = {place for _, _, start, said in starts for place in range(start, said + 1)}
+    named = {place for _, _, start, body_start in starts for place in range(start, body_start + 1)}
     for match in _LINE.finditer(text):
         line, before = match["line"], text[: match.start()]
         if match.start() in named or before.rstrip()[-1:] not in _ENDS or before.endswith("\n\n"):
@@ -207,9 +207,9 @@ def _row_entries(text: str) -> Iterator[ReferenceEntry]:
 
 def _closed(starts: Sequence[_Start], end: int, is_row: bool = False) -> Iterator[ReferenceEntry]:
     """Yield the entries, each ending where the next one begins."""
-    for (names, parts, start, said), following in zip(starts, [*(row[2] for row in starts), end][1:], strict=True):
+    for (names, parts, start, body_start), following in zip(starts, [*(row[2] for row in starts), end][1:], strict=True):
         if start < following:
-            yield ReferenceEntry(frozenset(names), frozenset(parts), start, following, min(said, following), is_row)
+            yield ReferenceEntry(frozenset(names), frozenset(parts), start, following, min(body_start, following), is_row)
 
 
 def _joined(heading: str) -> tuple[set[str], set[str]] | None:

@@ -89,11 +89,11 @@ def ruled_out(named: Collection[str], lines: Sequence[str]) -> list[bool]:
 
     A label weighs the logarithm of the number of lines per line that contains it: a label in all lines weighs nothing.
     """
-    held = [_words(line).intersection(named) for line in lines]
-    weights = {label: math.log(max(1, len(lines)) / max(1, sum(label in line for line in held))) for label in named}
-    sums = [sum(weights[label] for label in line) for line in held]
+    line_labels = [_words(line).intersection(named) for line in lines]
+    weights = {label: math.log(max(1, len(lines)) / max(1, sum(label in line for line in line_labels))) for label in named}
+    sums = [sum(weights[label] for label in line) for line in line_labels]
     most = max(sums, default=0.0)
-    return [held_weight < most - MIN_LEAD for held_weight in sums]
+    return [weight < most - MIN_LEAD for weight in sums]
 
 
 def repeats_question(question: str, answer: str) -> bool:

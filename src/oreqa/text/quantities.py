@@ -48,9 +48,9 @@ def are_dates(cells: Sequence[str]) -> bool:
 
 def _dates(cells: Sequence[str]) -> list[float] | None:
     dates = [whole_date(cell) for cell in cells]
-    if any(len(said) < 2 for said in dates):
+    if any(len(parts) < 2 for parts in dates):
         return None
-    return [float(date(*(*said, 1)[:3]).toordinal()) for said in dates]
+    return [float(date(*(*parts, 1)[:3]).toordinal()) for parts in dates]
 
 
 def _numbers(cells: Sequence[str]) -> list[float] | None:

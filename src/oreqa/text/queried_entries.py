@@ -32,12 +32,12 @@ def queried_entries(question: str, texts: Sequence[ReferenceText]) -> list[list[
 
     Examples:
         >>> [[entry]] = queried_entries("What does --keep do?", [("a.1", "OPTIONS", "--keep=N\\nkeep all")])
-        >>> entry.names, entry.said
+        >>> entry.names, entry.body_start
         (frozenset({'--keep'}), 8)
     """
     queried = queried_names(question)
-    held = [number for number, (_, heading, text) in enumerate(texts) if may_name(queried, f"{heading}\n{text}")]
-    chosen = dict(zip(held, _chosen(question, [texts[number] for number in held])[1], strict=True))
+    candidates = [number for number, (_, heading, text) in enumerate(texts) if may_name(queried, f"{heading}\n{text}")]
+    chosen = dict(zip(candidates, _chosen(question, [texts[number] for number in candidates])[1], strict=True))
     return [chosen.get(number, []) for number in range(len(texts))]
 
 
@@ -64,8 +64,8 @@ def other_entries(question: str, texts: Sequence[ReferenceText]) -> list[list[Ra
         for ranges, text_entries, chosen_entries, (*_, text) in zip(excluded, every, chosen, texts, strict=True):
             for entry in chosen_entries:
                 parts = list(without_default(text, entry.start, entry.end))
-                if entry.start < entry.said and not _VALUE.search(text, entry.start, entry.said):
-                    parts = parts if (entry.start, entry.end) in parts else [(entry.start, entry.said), *parts]
+                if entry.start < entry.body_start and not _VALUE.search(text, entry.start, entry.body_start):
+                    parts = parts if (entry.start, entry.end) in parts else [(entry.start, entry.body_start), *parts]
                 ranges.extend(parts)
             ranges.extend(_other_paragraphs(text[: text_entries[0].start if text_entries else len(text)], queried))
     return excluded
@@ -84,7 +84,7 @@ def _chosen(question: str, texts: Sequence[ReferenceText]) -> tuple[list[list[Re
     spelt = [token.strip("-") for token in _SPELT.findall(question.casefold())]
     ranks = [
         [
-            _rank(entry, entry.matches(queried), count, spelt, text[entry.start : entry.said] or heading)
+            _rank(entry, entry.matches(queried), count, spelt, text[entry.start : entry.body_start] or heading)
             for entry in text_entries
         ]
         for count, text_entries, (_, heading, text) in zip(named, every, texts, strict=True)

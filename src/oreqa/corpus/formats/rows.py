@@ -159,8 +159,8 @@ def _separated_rows(lines: Iterator[str], delimiter: str, warn: Callable[[str], 
     if longer:
         rows = f"{longer:,} rows have" if longer > 1 else "1 row has"
         where = f"the first in line {first}" if longer > 1 else f"in line {first}"
-        held = "tabs" if delimiter == "\t" else repr(delimiter)
-        warn(f"{rows} more fields than the header, {where}: quote the values that hold {held}, or name all columns")
+        separator = "tabs" if delimiter == "\t" else repr(delimiter)
+        warn(f"{rows} more fields than the header, {where}: quote the values that hold {separator}, or name all columns")
 
 
 def _split_rows(lines: Iterator[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:

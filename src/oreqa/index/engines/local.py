@@ -30,10 +30,10 @@ class LocalEngine:
         owners = [segment.owners() + start for segment, start in zip(segments, starts, strict=False)]
         ids = {unit: _together([segment.ids(unit) for segment in segments], np.int64) for unit in UNITS}
         self.counts = {unit: len(ids[unit]) for unit in UNITS}
-        held = [unit for unit in UNITS if self.counts[unit]]
-        self._vectors = {unit: StackedCodes(segments, unit) for unit in held}
+        units = [unit for unit in UNITS if self.counts[unit]]
+        self._vectors = {unit: StackedCodes(segments, unit) for unit in units}
         self.words = {
-            unit: Bm25([segment.words[unit] for segment in segments], *BM25_PARAMETERS[unit], compounds) for unit in held
+            unit: Bm25([segment.words[unit] for segment in segments], *BM25_PARAMETERS[unit], compounds) for unit in units
         }
         self._nearest = NearestPassages(segments, doubt)
         sentence_owners = _together(owners, np.int32)
@@ -72,7 +72,7 @@ class LocalEngine:
         sentences = np.arange(len(owners)) + np.repeat(ends - np.cumsum(ends - starts), ends - starts)
         rows = {"passage": passages, "sentence": sentences}
         vectors = {unit: _SomeVectors(stored, rows[unit]) for unit, stored in self._vectors.items()}
-        words = {unit: _SomeWords(held, rows[unit]) for unit, held in self.words.items()}
+        words = {unit: _SomeWords(words_of_unit, rows[unit]) for unit, words_of_unit in self.words.items()}
         ids = every.passage_ids[passages], every.sentence_ids[sentences]
         return Scorable(*ids, owners, vectors, words, every.doubt, every)
 
@@ -96,11 +96,11 @@ class _SomeVectors:
 class _SomeWords:
     """The words of some rows, rising."""
 
-    def __init__(self, held: Bm25, rows: Rows) -> None:
-        self._held, self._rows = held, rows
+    def __init__(self, words: Bm25, rows: Rows) -> None:
+        self._words, self._rows = words, rows
 
     def scores(self, numbers: Ints) -> Floats:
-        return self._held.scores_of(numbers, self._rows)
+        return self._words.scores_of(numbers, self._rows)
 
 
 def _together(arrays: Sequence[NDArray[T]], kind: type[T]) -> NDArray[T]:

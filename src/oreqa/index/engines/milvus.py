@@ -153,9 +153,9 @@ class MilvusEngine:
         return rows
 
     def _scorable(self, segment: Segment) -> Scorable:
-        held = [unit for unit in UNITS if len(segment.ids(unit))]
-        vectors = {unit: StackedCodes([segment], unit) for unit in held}
-        words = {unit: self._bm25([segment], unit) for unit in held}
+        units = [unit for unit in UNITS if len(segment.ids(unit))]
+        vectors = {unit: StackedCodes([segment], unit) for unit in units}
+        words = {unit: self._bm25([segment], unit) for unit in units}
         ids = segment.passage_ids, segment.sentence_ids
         return Scorable(*ids, segment.sentence_rows, vectors, words)
 
@@ -193,9 +193,9 @@ class MilvusEngine:
                 queries = [weights[number] for number in searched]
                 for number, ids in zip(searched, self._search("weights", queries, count, condition), strict=True):
                     best[number].update(ids)
-            held = self._rows(np.array(sorted(set().union(*best)), np.int64))
+            stored = self._rows(np.array(sorted(set().union(*best)), np.int64))
             for question_ids in best:
-                rows = [held[number] for number in question_ids if number in held]
+                rows = [stored[number] for number in question_ids if number in stored]
                 yield self._scorable(segment_of_rows(rows, self.state.collection.dim))
 
     def _question_weights(self, numbers: Ints) -> dict[int, float]:

@@ -64,9 +64,9 @@ class Questions:
         parts = self._parts([stem for stem, number in numbers.items() if number is None])
         split = []
         for question_stems in stems:
-            held = [number for stem in question_stems if (number := numbers[stem]) is not None]
+            present = [number for stem in question_stems if (number := numbers[stem]) is not None]
             part_numbers = [number for stem in question_stems for number in parts.get(stem, ())]
-            split.append((np.array([*held, *part_numbers], np.int32), len(question_stems) - len(held)))
+            split.append((np.array([*present, *part_numbers], np.int32), len(question_stems) - len(present)))
         return split
 
     def _parts(self, stems: Sequence[str]) -> dict[str, list[int]]:

@@ -35,9 +35,9 @@ def load_tokenizer(path: Path) -> Tokenizer:
     settings = path.parent / "tokenizer_config.json"
     try:
         if make := kinds.get(path.name):
-            said = read_json_file(settings) if settings.is_file() else {}
-            _check_class(path, said.get("tokenizer_class"))
-            tokenizer = make(path, said)
+            config = read_json_file(settings) if settings.is_file() else {}
+            _check_class(path, config.get("tokenizer_class"))
+            tokenizer = make(path, config)
         else:
             tokenizer = Tokenizer.from_file(str(path))
     except ModelError:

@@ -75,16 +75,16 @@ def extractor_examples(
 
 def load_asked_passages(parts: Iterable[ExtractorData]) -> list[AskedPassage]:
     """Return the distinct passages of all files, without those held out in any of them."""
-    held: set[str] = set()
+    held_out_texts: set[str] = set()
     passages: dict[str, AskedPassage] = {}
     for part in parts:
         train, held_out = split_articles(load_paragraphs(part.file))
-        held.update(paragraph.text for paragraph in held_out)
+        held_out_texts.update(paragraph.text for paragraph in held_out)
         for paragraph in train:
             title = readable_title(paragraph.title) if part.titles else ""
             passage = passages.setdefault(paragraph.text, AskedPassage(title, paragraph.text, part))
             passage.answers |= _answers(paragraph)
-    return [passage for text, passage in passages.items() if passage.answers and text not in held]
+    return [passage for text, passage in passages.items() if passage.answers and text not in held_out_texts]
 
 
 def dev_windows(file: Path, inputs: ExtractorInputs, answer_tokens: int) -> list[ExtractorExample]:
