@@ -8,8 +8,9 @@ from matplotlib.axes import Axes
 
 from support.charts import INK, OTHER, OURS, SECOND, bars, bars_with_errors, paired_bars, read, triple_bars
 
-WIDTH_96 = {"SQuAD": "squad-reqa"}
+WIDTH_96 = {"SQuAD": "squad-reqa", "NQ": "nq-nq"}
 """The collections of the page on silver pairs, and their files."""
+_OVER_GOLD = "mrr over dense, gold"
 
 
 def reranking(axes: Axes) -> None:
@@ -41,7 +42,7 @@ def silver_pairs(axes: Axes) -> None:
     }
     for offset, (name, colour, marker) in enumerate(zip(runs, (OURS, SECOND), ("o", "s"), strict=False)):
         gains = {
-            row - 0.1 + 0.2 * offset: runs[name][use]["mrr over dense, gold"]
+            row - 0.1 + 0.2 * offset: runs[name][use][_OVER_GOLD]
             for row, use in enumerate(uses.values())
             if use in runs[name]
         }
@@ -179,12 +180,16 @@ def shared_errors(axes: Axes) -> None:
 
 def published_gains(axes: Axes) -> None:
     """Draw what each method gains over its baseline, in the papers' points of MRR, EM or R@5, and here."""
-    silver = read("silver/squad-reqa-96-wide-3-seeds.json")["runs"]["dense, + silver, w = p^2"]
+    silver = {
+        name: 100 * read(f"silver/{file}-96-wide-3-seeds.json")["runs"]["dense, + silver, w = p^2"][_OVER_GOLD]["mean"]
+        for name, file in WIDTH_96.items()
+    }
     endx = read("endx/squad.json")["rows"]
     spans = read("reconsider/large.json")["nq"]
     pretraining = read("proqa/pretraining-squad.json")["rows"]
     rows = {
-        "silver pairs, SQuAD": (0.9, 100 * silver["mrr over dense, gold"]["mean"]),
+        "silver pairs, NQ": (7.0, silver["NQ"]),
+        "silver pairs, SQuAD": (0.9, silver["SQuAD"]),
         "ENDX, GRU, raw": (3.41, endx["gru endx_dot"]["mrr"][0] - endx["gru dual_dot"]["mrr"][0]),
         "span re-ranker alone, NQ": (
             1.6,
