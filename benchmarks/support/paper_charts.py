@@ -80,7 +80,7 @@ def spans(axes: Axes) -> None:
     rows = read("spans/ablations.json")["squad"]
     base = "M = 6, marked"
     names = {f"K = {k}": f"{base}: alone, K = {k}" for k in (2, 3, 5, 10, 15, 25)}
-    names |= {f"K = 5, M = {m}": f"M = {m}, marked: alone, K = 5" for m in (2, 12)}
+    names |= {f"K = 5, M = {m}": f"M = {m}, marked: alone, K = 5" for m in (2, 12, 25, 40)}
     names |= {
         "K = 5, span not marked": "M = 6, unmarked: alone, K = 5",
         "K = 5, span appended": "M = 6, appended: alone, K = 5",

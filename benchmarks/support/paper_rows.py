@@ -202,9 +202,9 @@ ROWS: dict[str, list[Row]] = {
         ),
         Row(
             "6",
-            "M: 2→6→12 (paper: 25→30→40)",
+            "M: 6→25→40 (paper: 25→30→40)",
             "42.34→42.48→41.25",
-            tuple((_SPANS, "squad", f"M = {m}, marked: alone, K = 5", "em") for m in (2, 6, 12)),
+            tuple((_SPANS, "squad", f"M = {m}, marked: alone, K = 5", "em") for m in (6, 25, 40)),
             _LEARNED,
             (_SPANS, "seeds"),
             "unclear",
