@@ -282,7 +282,7 @@ def test_errors_are_one_line_and_one_document(
         (OSError(errno.EACCES, "Permission denied", "kb\n"), "error: kb␊: Permission denied", 1),
         (OSError(errno.ENOSPC, "No space left on device"), "error: No space left on device", 1),
         (UnicodeEncodeError("utf-8", "kb\udcff", 2, 3, "surrogates"), "error: a name is not UTF-8: kb�; rename it", 2),
-        (KeyboardInterrupt(), "interrupted; finished work is kept: run the same command again to continue", 130),
+        (KeyboardInterrupt(), "interrupted; run the same command again: it goes on from what was kept, if anything", 130),
         (BrokenPipeError(errno.EPIPE, "Broken pipe"), "", 0),
     ],
 )
@@ -425,5 +425,5 @@ def test_commands_answer_what_is_piped_in(tmp_path: Path, library: Path, fitted:
     rows = json.loads(pipe("tent\nboots\n", "ask", "--reader", "none").stdout)
     assert [row["question"] for row in rows] == ["tent", "boots"]
     refused = pipe("tent\nboots\n", "explain")
-    assert refused.stderr == "error: standard input holds 2 questions; explain one at a time\n"
+    assert refused.stderr == "error: standard input holds 2 questions: explain one; oreqa ask --questions takes many\n"
     assert pipe("", "ask").stderr == "error: standard input: it holds no question\n"
