@@ -50,14 +50,14 @@ def test_documents_are_held_out_whole() -> None:
     assert len(train.questions) + len(held_out.questions) == 120
     assert train.passages == held_out.passages == tuple(passages)
     candidates = [(row, sentence) for row in passages for sentence in row.sentences]
-    for task, held in ((train, False), (held_out, True)):
+    for task, is_held in ((train, False), (held_out, True)):
         assert task.questions
         for question, golds in zip(task.questions, task.gold, strict=True):
             (gold,) = golds
             row, sentence = candidates[gold]
             number = int(question.split()[1])
             assert (row, sentence) == (passages[number], passages[number].sentences[number % 2])
-            assert is_held_out_name(row.document_key, HELD_OUT_DOCUMENTS) == held
+            assert is_held_out_name(row.document_key, HELD_OUT_DOCUMENTS) == is_held
 
 
 def test_passages_are_held_out_where_documents_are_few() -> None:

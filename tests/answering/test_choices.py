@@ -129,14 +129,16 @@ def test_a_quality_beside_a_reader_is_refused(kb: Path) -> None:
 def test_the_quality_best_is_suggested_once(kb: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from oreqa.cli.ask import _mention_best
 
-    told: list[str] = []
-    monkeypatch.setattr("oreqa.cli.ask.say", lambda text, err: told.append(text))
+    messages: list[str] = []
+    monkeypatch.setattr("oreqa.cli.ask.say", lambda text, err: messages.append(text))
     _mention_best()
-    assert not told  # standard error is no terminal
+    assert not messages  # standard error is no terminal
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     _mention_best()
     _mention_best()
-    assert told == ["a larger model finds more answers: oreqa models get all-mpnet-base-v2, then ask with --quality best"]
+    assert messages == [
+        "a larger model finds more answers: oreqa models get all-mpnet-base-v2, then ask with --quality best"
+    ]
 
 
 def test_a_classifier_or_a_number_asks_for_re_ranking() -> None:

@@ -22,7 +22,7 @@ class _Answering:
     """Answers every question with itself, as a loaded answerer would."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[str, Any]] = []
+        self.received: list[tuple[str, Any]] = []
         self.index = self
 
     def __enter__(self) -> Self:
@@ -43,7 +43,7 @@ class _Answering:
     def reply(self, question: str, k: int, *, where: Any, threshold: float | None) -> Reply:
         if "broken" in question:
             raise InputError("it cannot be asked")
-        self.asked.append((question, list(where)))
+        self.received.append((question, list(where)))
         if "Nothing" in question:
             return Reply((), ())
         passage = Passage("a.md", "", "", question, 0, len(question), (Sentence(question, 0, len(question)),))
@@ -63,53 +63,53 @@ def chat(lines: str, *arguments: object) -> Result:
 
 
 def test_follow_ups_are_completed_and_shown(answering: _Answering, tmp_path: Path) -> None:
-    told = chat("How long is the warranty of the TX-5?\n\nAnd what does it cover?\n!What about the TX-7?\nexit\nNo?\n")
-    assert told.exit_code == 0, told.stderr
-    assert [question for question, _ in answering.asked] == [
+    result = chat("How long is the warranty of the TX-5?\n\nAnd what does it cover?\n!What about the TX-7?\nexit\nNo?\n")
+    assert result.exit_code == 0, result.stderr
+    assert [question for question, _ in answering.received] == [
         "How long is the warranty of the TX-5?",
         "what does the warranty of the TX-5 cover?",
         "What about the TX-7?",
     ]
-    lines = told.stdout.splitlines()
+    lines = result.stdout.splitlines()
     assert lines[:2] == ["How long is the warranty of the TX-5?", "sure 90% How long is the warranty of the TX-5?"]
     assert [line for line in lines if line.startswith("asked as")] == ["asked as: what does the warranty of the TX-5 cover?"]
-    assert "/help" not in told.stdout  # a pipe sees answers alone
+    assert "/help" not in result.stdout  # a pipe sees answers alone
 
 
 def test_conditions_hold_until_they_are_dropped(answering: _Answering) -> None:
     lines = "One thing?\n/where a=1\nTwo things?\n/where b=2\nThree things?\n/where\nFour things?\n"
-    told = chat(lines, "--where", "c=3")
-    assert [conditions for _, conditions in answering.asked] == [
+    result = chat(lines, "--where", "c=3")
+    assert [conditions for _, conditions in answering.received] == [
         [("c", "3")],
         [("c", "3"), ("a", "1")],
         [("c", "3"), ("a", "1"), ("b", "2")],
         [],
     ]
-    assert told.stderr.splitlines()[-1] == "all documents"
+    assert result.stderr.splitlines()[-1] == "all documents"
     nothing = chat("Nothing?\n/where a=1\nNothing?\n")
     assert nothing.stderr.splitlines() == ["only documents with a=1", "no document matches --where a=1"]
 
 
 def test_what_cannot_be_asked_is_said_and_the_next_is_asked(answering: _Answering) -> None:
-    told = chat("broken\n???\n/nope\n/where x\nHow long?\n/help\n")
-    assert told.exit_code == 2
-    assert [line.partition(";")[0] for line in told.stderr.splitlines()] == [
+    result = chat("broken\n???\n/nope\n/where x\nHow long?\n/help\n")
+    assert result.exit_code == 2
+    assert [line.partition(";")[0] for line in result.stderr.splitlines()] == [
         "error: it cannot be asked",
         "error: the question is empty",
         "error: there is no command /nope",
         "error: --where 'x': write it as field=value, as in --where language=en",
     ]
-    assert [question for question, _ in answering.asked] == ["How long?"]
-    assert "!QUESTION" in told.stdout
+    assert [question for question, _ in answering.received] == ["How long?"]
+    assert "!QUESTION" in result.stdout
 
 
 def test_the_source_of_an_answer_is_opened(answering: _Answering, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
     monkeypatch.setattr("oreqa.cli.open.open_place", lambda source: opened.append(source.document))
-    told = chat("/open\nHow long?\n/open\n/open 1\n/open 2\n/open x\n")
-    assert (opened, told.exit_code) == (["a.md", "a.md"], 2)
+    result = chat("/open\nHow long?\n/open\n/open 1\n/open 2\n/open x\n")
+    assert (opened, result.exit_code) == (["a.md", "a.md"], 2)
     assert remembered_source(1).document == "a.md"  # for oreqa open
-    assert told.stderr.splitlines() == [
+    assert result.stderr.splitlines() == [
         "error: /open 1: the last question has 0 answers",
         "error: /open 2: the last question has 1 answer",
         "error: /open x: the last question has 1 answer",
@@ -117,8 +117,8 @@ def test_the_source_of_an_answer_is_opened(answering: _Answering, monkeypatch: p
 
 
 def test_programs_get_a_line_a_question(answering: _Answering) -> None:
-    told = chat("How long is the warranty of the TX-5?\nWhat about the TX-7?\nbroken\n", "--json")
-    rows = [json.loads(line) for line in told.stdout.splitlines()]
+    result = chat("How long is the warranty of the TX-5?\nWhat about the TX-7?\nbroken\n", "--json")
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
     assert [row.get("asked_as") for row in rows] == [
         "How long is the warranty of the TX-5?",
         "How long is the warranty of the TX-7?",

@@ -38,13 +38,13 @@ def test_index(kb: Path, library: Path, fitted: Path) -> None:
     assert run("index", library, "--index", kb, "--strict").exit_code == 2
     (library / "makefile").write_text("x")
     (library / "notes.md").write_text("Six words [of](text) stand here.")
-    told = run("index", library, "--index", kb, "--report", library / "words.csv")
-    assert "words read; left out 1 link targets" in told.stdout
+    result = run("index", library, "--index", kb, "--report", library / "words.csv")
+    assert "words read; left out 1 link targets" in result.stdout
     examples = (
         f"1 .xyz ({shown_path(str(library / 'code.Xyz'))}), 1 without a suffix ({shown_path(str(library / 'makefile'))})"
     )
     way = "; to add those that are text: --include '*.Xyz' --include makefile"
-    assert f"2 files of other kinds not read: {examples}{way}" in told.stdout
+    assert f"2 files of other kinds not read: {examples}{way}" in result.stdout
     assert "notes.md,,6,5,1,1.000,link targets: 1" in (library / "words.csv").read_text()
     (library / "words.csv").unlink()
     for place in (library, library / "notes.md" / "words.csv"):
@@ -80,9 +80,9 @@ def test_every_kind_of_text_that_was_not_read_is_reported(kb: Path, library: Pat
     patterns = ("*.conf", "*.cfg.gz", "*.conf2", "*.rules", "*.tmpl", "AUTHORS", "copyright")
     for name in ("AUTHORS", "copyright"):
         (library / name).write_text("x")
-    told = run("index", library, "--index", kb)
+    result = run("index", library, "--index", kb)
     options = " ".join(f"--include {shlex.quote(pattern)}" for pattern in patterns)
-    assert sorted(told.stdout.partition("to add those that are text: ")[2].split()) == sorted(options.split())
+    assert sorted(result.stdout.partition("to add those that are text: ")[2].split()) == sorted(options.split())
     assert json.loads(run("index", library, "--index", kb, "--json").stdout)["include"][0] == "*.conf"
     added = run("index", library, "--index", kb, *(f"--include={pattern}" for pattern in patterns))
     assert added.stdout.startswith(f"{kb}: 8 added; ")
@@ -364,6 +364,6 @@ def test_trainings_of_few_steps_say_so(monkeypatch: pytest.MonkeyPatch, tmp_path
     pytest.importorskip("torch")
     record = {"seconds": 1.0, "steps": steps, "losses": [[steps, 0.5]]}
     monkeypatch.setattr("oreqa.training.train_model", lambda *_, **__: record)
-    told = run("train", "reader", "--recipe", "recipe.toml", "--out", tmp_path / "reader").stdout
-    assert told.startswith(f"trained in 1 s; {steps} steps, last loss 0.5: ")
-    assert ("so few steps teach a model little" in told) is warned
+    output = run("train", "reader", "--recipe", "recipe.toml", "--out", tmp_path / "reader").stdout
+    assert output.startswith(f"trained in 1 s; {steps} steps, last loss 0.5: ")
+    assert ("so few steps teach a model little" in output) is warned

@@ -18,8 +18,8 @@ def run(*arguments: object) -> Result:
 def test_a_copy(tmp_path: Path, library: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert run("index", library / "octopus.md", "--index", "kb", "--model", tiny).exit_code == 0
-    told = run("copy", "kb", "copy")
-    assert (told.exit_code, told.stdout, told.stderr) == (0, "copy: 2 passages\n", "")
+    result = run("copy", "kb", "copy")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "copy: 2 passages\n", "")
     assert json.loads(run("copy", "kb", "other", "--json").stdout) == {"index": "other", "passages": 2, "engine": None}
     assert run("search", "hearts", "--index", "copy").stdout == run("search", "hearts", "--index", "kb").stdout
 

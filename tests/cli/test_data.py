@@ -13,9 +13,9 @@ def run(*arguments: object) -> Result:
 
 
 def test_counts_are_reported(squad_file: Path) -> None:
-    told = run(squad_file)
-    assert (told.exit_code, told.stderr) == (0, "")
-    lines = told.stdout.splitlines()
+    result = run(squad_file)
+    assert (result.exit_code, result.stderr) == (0, "")
+    lines = result.stdout.splitlines()
     assert lines[0] == f"{squad_file}: SQuAD file"
     counts = json.loads(run(squad_file, "--json").stdout)
     assert counts["kind"] == "squad"
@@ -38,6 +38,6 @@ def test_questions_without_an_answer_are_reported(tmp_path: Path) -> None:
 
 def test_what_is_no_data_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("text")
-    told = run(tmp_path / "a.txt")
-    assert told.exit_code == 2
-    assert "give a SQuAD file" in told.stderr
+    result = run(tmp_path / "a.txt")
+    assert result.exit_code == 2
+    assert "give a SQuAD file" in result.stderr

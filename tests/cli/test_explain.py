@@ -24,8 +24,8 @@ def test_the_stages_as_tables_and_as_json(kb: Path, fitted_reader: Path, monkeyp
     monkeypatch.setenv("COLUMNS", "100")
     command = ("explain", "Where do bees dance with narwhals?", "--index", kb, "--reader", fitted_reader)
     report = json.loads(run(*command, "--expected", "leather", "--json").stdout)
-    holding = [hit for hit in report["hits"] if hit["holds_expected"]]
-    assert [hit["passage"]["text"] for hit in holding] == ["The boots are made of leather."]
+    with_expected = [hit for hit in report["hits"] if hit["holds_expected"]]
+    assert [hit["passage"]["text"] for hit in with_expected] == ["The boots are made of leather."]
     assert report["absent_words"] == ["narwhals"]
     assert len(report["answers"]) == 10
     first = report["answers"][0]
@@ -35,7 +35,7 @@ def test_the_stages_as_tables_and_as_json(kb: Path, fitted_reader: Path, monkeyp
     assert lines[:3] == [report["reason"], report["next_step"], "Of the question's words, no document contains “narwhals”."]
     assert next(line for line in lines if line.startswith("places are below ")).endswith(os.sep)
     place = report["expected_place"]
-    (boots,) = holding
+    (boots,) = with_expected
     assert (place["rank"], place["other_ranks"], place["document"]) == (boots["rank"], [], boots["document"])
     assert place["sentence"] == boots["passage"]["text"]
     assert place["sentence"][place["start"] : place["end"]] == "leather"
@@ -51,7 +51,7 @@ def test_the_stages_as_tables_and_as_json(kb: Path, fitted_reader: Path, monkeyp
     assert row[0] == "1"
     assert row[-1] == f"{first['score']:.2f}"
     assert f"{sum(report['log_odds'].values()):+.2f}" in next(line for line in lines if line.startswith("sum")).split()
-    assert any(line.lstrip().startswith(f"{holding[0]['rank']} *") for line in lines)
+    assert any(line.lstrip().startswith(f"{with_expected[0]['rank']} *") for line in lines)
 
 
 @pytest.mark.parametrize("columns", [44, 72, 160])

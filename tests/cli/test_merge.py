@@ -21,9 +21,9 @@ def test_shards_are_merged_and_the_result_is_reported(
     for number, file in enumerate(("octopus.md", "bees.txt")):
         assert run("index", library / file, "--index", f"shard-{number}", "--model", tiny).exit_code == 0
     set_mark(Path("shard-0"), Mark(question_id("Who?"), "Who?", ("the queen",), "right", "2026-01-01T00:00:00Z"))
-    told = run("merge", "shard-0", "shard-1", "--index", "kb")
-    assert (told.exit_code, told.stderr) == (0, "")
-    assert told.stdout.splitlines() == [
+    result = run("merge", "shard-0", "shard-1", "--index", "kb")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.splitlines() == [
         "kb: 2 documents added; 2 documents and 4 passages in all",
         "1 mark of answers taken over",
     ]

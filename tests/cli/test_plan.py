@@ -16,9 +16,9 @@ def run(*arguments: object) -> Result:
 
 
 def test_a_plan_is_printed_with_the_costs_it_was_made_by() -> None:
-    told = run("plan", "--passages", "21e6", "--machine", "16c64g")
-    assert told.exit_code == 0
-    first, *rows, last = told.stdout.splitlines()
+    result = run("plan", "--passages", "21e6", "--machine", "16c64g")
+    assert result.exit_code == 0
+    first, *rows, last = result.stdout.splitlines()
     assert first == "21,000,000 passages on a machine of 16 cores and 64 GB"
     assert [row[2:12].strip() for row in rows if row[2:12].strip()] == [
         "disk", "memory", "encoding", "a search", "an update", "machines", "cost",
@@ -51,9 +51,9 @@ def test_what_cannot_be_planned_is_a_line(arguments: tuple[str, ...], line: str)
 
 def test_a_small_index_is_planned_by_the_measured_costs_and_says_so(tmp_path: Path, tiny: Path) -> None:
     index_documents(tmp_path / "kb", "One text.", Settings(str(tiny)))
-    told = run("plan", "--index", tmp_path / "kb", "--machine", "16c64g")
-    assert (told.exit_code, told.stderr) == (0, "")
-    *lines, last = told.stdout.splitlines()
+    result = run("plan", "--index", tmp_path / "kb", "--machine", "16c64g")
+    assert (result.exit_code, result.stderr) == (0, "")
+    *lines, last = result.stdout.splitlines()
     assert lines == run("plan", "--passages", "1", "--machine", "16c64g").stdout.splitlines()
     assert last.startswith("as measured on paragraphs")
     assert last.endswith("kb has 1")

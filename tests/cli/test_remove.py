@@ -20,9 +20,9 @@ def test_documents_are_removed_and_the_way_back_is_reported(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert run("index", "library", "--index", "kb", "--model", tiny).exit_code == 0
-    told = run("remove", "bees.txt", "--index", "kb")
-    assert (told.exit_code, told.stderr) == (0, "")
-    assert told.stdout.splitlines() == [
+    result = run("remove", "bees.txt", "--index", "kb")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.splitlines() == [
         "kb: 1 document removed: library/bees.txt",
         "library/bees.txt is still there: the next oreqa index of its folder adds it again, unless .oreqaignore or --exclude"
         " leaves it out",

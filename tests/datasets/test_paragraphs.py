@@ -35,15 +35,15 @@ PARAGRAPHS = [
 def test_what_is_held_out_is_counted() -> None:
     """Articles by title, and of their questions those with an answer; data of which nothing is held out is refused."""
     names = [f"article {number}" for number in range(40)]
-    held = [name for name in names if is_held_out_name(name)]
+    held_out = [name for name in names if is_held_out_name(name)]
     question = Question("1", "When?", (Gold("six", 0),))
     paragraphs = [Paragraph(name, "six", (question, Question("2", "Who?", ()))) for name in names for _ in range(2)]
-    assert 0 < len(held) < len(names)
-    assert count_held_out(paragraphs) == HeldOut(len(held), 40, 2 * len(held), 80)
-    assert [paragraph.title for paragraph in held_out_paragraphs(paragraphs, Path("a.json"))[::2]] == held
-    others = [paragraph for paragraph in paragraphs if paragraph.title not in held]
+    assert 0 < len(held_out) < len(names)
+    assert count_held_out(paragraphs) == HeldOut(len(held_out), 40, 2 * len(held_out), 80)
+    assert [paragraph.title for paragraph in held_out_paragraphs(paragraphs, Path("a.json"))[::2]] == held_out
+    others = [paragraph for paragraph in paragraphs if paragraph.title not in held_out]
     with pytest.raises(
-        InputError, match=rf"^a\.json: none is held out of {40 - len(held)} articles; one in ten is, by its title"
+        InputError, match=rf"^a\.json: none is held out of {40 - len(held_out)} articles; one in ten is, by its title"
     ):
         held_out_paragraphs(others, Path("a.json"))
 

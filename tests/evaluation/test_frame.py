@@ -15,8 +15,8 @@ def test_what_would_be_lost_is_not_written_over(tmp_path: Path) -> None:
     for name, file in (("run", "metrics.json"), ("model", "config.json"), ("trained", "run.json")):
         (tmp_path / name).mkdir()
         (tmp_path / name / file).write_text("{}")
-    for name, held in (("run", "a finished run"), ("model", "a model"), ("trained", "a model"), ("index", "an index")):
-        with pytest.raises(InputError, match=rf"{name}: it holds {held} already; choose another folder, or remove it"):
+    for name, contents in (("run", "a finished run"), ("model", "a model"), ("trained", "a model"), ("index", "an index")):
+        with pytest.raises(InputError, match=rf"{name}: it holds {contents} already; choose another folder, or remove it"):
             run_folder(tmp_path / name)
     with pytest.raises(InputError, match=r"a.txt: it is a file; name a folder for the run"):
         run_folder(tmp_path / "a.txt")

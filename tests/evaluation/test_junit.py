@@ -33,7 +33,7 @@ def test_each_question_is_a_case_and_what_fails_the_test_a_failure(tmp_path: Pat
         "own.questions.csv", "5", "1", "0", "2"
     ]  # fmt: skip
     assert [case.get("name") for case in suite][:2] == ["How long?", 'Is "a<b" & c[31m? Truly']
-    assert [[(told.tag, told.get("type")) for told in case] for case in suite] == [
+    assert [[(outcome.tag, outcome.get("type")) for outcome in case] for case in suite] == [
         [], [("failure", "wrong")], [("skipped", "refused")], [], [("skipped", "wrong")]
     ]  # fmt: skip
     failures = [case[0] if len(case) else None for case in suite]

@@ -228,10 +228,10 @@ def test_lists_say_what_is_to_be_refused(tmp_path: Path) -> None:
         '{"id": "1", "question": "a", "answers": ["b"], "document": "c.txt", "collection": "d", "kind": "e"}\n'
         '{"id": "2", "question": "f", "answers": []}\n{"id": "3", "question": "g", "answers": ["h"]}\n'
     )
-    told, refused, plain = load_question_list(path)
-    assert told == OpenQuestion("1", "a", ("b",), None, "c.txt", "d", "e")
+    with_answer, refused, plain = load_question_list(path)
+    assert with_answer == OpenQuestion("1", "a", ("b",), None, "c.txt", "d", "e")
     assert refused == OpenQuestion("2", "f", ())
-    assert [expect_refusals([question]) for question in (told, refused, plain)] == [True, True, False]
+    assert [expect_refusals([question]) for question in (with_answer, refused, plain)] == [True, True, False]
     path.write_text('{"question": "a", "answers": [], "document": 3}\n')
     with pytest.raises(InputError, match="line 1"):
         load_question_list(path)

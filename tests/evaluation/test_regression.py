@@ -31,11 +31,10 @@ def answer(text: str, confidence: float = 0.9, block: str = "") -> Answer:
 
 
 class _Answering:
-    """Answers as told, as a loaded answerer would."""
+    """Gives prepared answers, as a loaded answerer would."""
 
-    def __init__(self, told: dict[str, Answer | None]) -> None:
-        self.told = told
-        self.asked: list[str] = []
+    def __init__(self, prepared: dict[str, Answer | None]) -> None:
+        self.prepared = prepared
 
     def __enter__(self) -> Self:
         return self
@@ -47,15 +46,14 @@ class _Answering:
         limit = 0.5 if threshold is None else threshold
         replies = []
         for question in questions:
-            self.asked.append(question)
-            best = self.told[question]
+            best = self.prepared[question]
             is_given = best is not None and (best.confidence or 0) >= limit
             replies.append(Reply((best,) if best and is_given else (), (), True, best))
         return replies
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> dict[str, Answer | None]:
+def prepared(monkeypatch: pytest.MonkeyPatch) -> dict[str, Answer | None]:
     answers: dict[str, Answer | None] = {
         "How long?": answer("two years"),
         "Which colours?": answer("It comes in", block="It comes in\nred\nblue"),
@@ -79,7 +77,7 @@ def questions(tmp_path: Path) -> Path:
 
 
 def test_a_question_that_is_no_longer_right_fails_the_test(
-    questions: Path, told: dict[str, Answer | None], tmp_path: Path
+    questions: Path, prepared: dict[str, Answer | None], tmp_path: Path
 ) -> None:
     (tmp_path / "kb").mkdir()
     first = regression_test(questions, tmp_path / "kb")
@@ -90,7 +88,7 @@ def test_a_question_that_is_no_longer_right_fails_the_test(
     before = kept.read_text()
     assert [json.loads(line)["outcome"] for line in before.splitlines()] == [q.outcome for q in first.questions]
     assert json.loads(before.splitlines()[3])["answer"] == ""  # a guess is not an answer that was given
-    told["How long?"], told["Who pays?"] = answer("three years"), answer("Ada")
+    prepared["How long?"], prepared["Who pays?"] = answer("three years"), answer("Ada")
     second = regression_test(questions, tmp_path / "kb")
     assert [question.is_worse for question in second.questions] == [True, False, True, False]
     assert (second.passed, second.questions[0].answer_before, second.questions[0].place) == (False, "two years", "docs/a.md")
@@ -101,18 +99,18 @@ def test_a_question_that_is_no_longer_right_fails_the_test(
     assert regression_test(questions, tmp_path / "kb").passed
 
 
-def test_a_threshold_is_that_of_ask(questions: Path, told: dict[str, Answer | None], tmp_path: Path) -> None:
+def test_a_threshold_is_that_of_ask(questions: Path, prepared: dict[str, Answer | None], tmp_path: Path) -> None:
     (tmp_path / "kb").mkdir()
     report = regression_test(questions, tmp_path / "kb", threshold=0.1)
     assert report.questions[3].outcome == "right"
 
 
-def test_rows_may_be_moved_and_omitted(questions: Path, told: dict[str, Answer | None], tmp_path: Path) -> None:
+def test_rows_may_be_moved_and_omitted(questions: Path, prepared: dict[str, Answer | None], tmp_path: Path) -> None:
     (tmp_path / "kb").mkdir()
     regression_test(questions, tmp_path / "kb")
     rows = questions.read_text().splitlines()
     questions.write_text("\n".join([rows[3], rows[0]]))
-    told["How long?"] = answer("three years")
+    prepared["How long?"] = answer("three years")
     report = regression_test(questions, tmp_path / "kb")
     assert [(question.question, question.before) for question in report.questions] == [
         ("What weighs it?", "refused"),
@@ -122,7 +120,7 @@ def test_rows_may_be_moved_and_omitted(questions: Path, told: dict[str, Answer |
 
 
 def test_what_cannot_be_compared_is_refused_before_anything_is_asked(
-    questions: Path, told: dict[str, Answer | None], tmp_path: Path
+    questions: Path, prepared: dict[str, Answer | None], tmp_path: Path
 ) -> None:
     (tmp_path / "kb").mkdir()
     with pytest.raises(InputError, match=r"nowhere\.jsonl: there is no such baseline; write it with --save"):
@@ -152,7 +150,7 @@ def test_what_cannot_be_compared_is_refused_before_anything_is_asked(
 
 
 def test_an_interrupted_run_writes_nothing(
-    questions: Path, told: dict[str, Answer | None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    questions: Path, prepared: dict[str, Answer | None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stop(*arguments: object, **settings: object) -> None:
         raise KeyboardInterrupt
@@ -165,7 +163,7 @@ def test_an_interrupted_run_writes_nothing(
 
 
 def test_the_command_says_what_changed(
-    questions: Path, told: dict[str, Answer | None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    questions: Path, prepared: dict[str, Answer | None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "kb").mkdir()
@@ -181,8 +179,8 @@ def test_the_command_says_what_changed(
         "questions.jsonl: 4 questions: 2 right, 1 rightly refused, 1 refused; 75.0% are right",
         "no run was kept before; this one is the baseline now: questions.baseline.jsonl",
     ]
-    told["How long?"] = answer("three years")
-    told["What weighs it?"] = answer("2 kg")
+    prepared["How long?"] = answer("three years")
+    prepared["What weighs it?"] = answer("2 kg")
     second = run("test", "questions.jsonl", "--index", "kb", "--junit", "r.xml")
     assert second.exit_code == 1
     assert second.stdout.splitlines()[:8] == [

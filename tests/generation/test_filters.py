@@ -38,15 +38,15 @@ def test_reasons_of_wording(question: str, answer: str, reason: str | None) -> N
 
 
 class Judge:
-    """A classifier that finds long questions improbable; it keeps what it was asked."""
+    """A classifier that finds long questions improbable; it keeps what it scored."""
 
     fingerprint = "judge"
 
     def __init__(self) -> None:
-        self.asked: list[tuple[str, str]] = []
+        self.scored: list[tuple[str, str]] = []
 
     def score(self, questions: Sequence[str], candidates: Sequence[Sequence[Candidate]]) -> list[NDArray[np.float32]]:
-        self.asked += [(question, c.answer) for question, (c,) in zip(questions, candidates, strict=True)]
+        self.scored += [(question, c.answer) for question, (c,) in zip(questions, candidates, strict=True)]
         return [np.array([-3.0 if len(question) > 25 else 3.0], np.float32) for question in questions]
 
 
@@ -88,9 +88,9 @@ def test_the_classifier_judges_what_no_other_filter_dropped(bees: Index) -> None
     assert [draft.dropped for draft in kept] == [None, "vague", "improbable"]
     assert kept[0].probability == pytest.approx(1 / (1 + np.exp(-3)), abs=1e-4)
     assert kept[1].probability is None
-    assert judge.asked == [
+    assert judge.scored == [
         (drafts[0].question, "It lives for six weeks in summer."),
-        (drafts[2].question, judge.asked[1][1]),
+        (drafts[2].question, judge.scored[1][1]),
     ]
 
 

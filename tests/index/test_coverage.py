@@ -84,15 +84,15 @@ def test_files_of_which_too_little_comes_through_are_named(
         return [Document(str(path), "t", "Some text.", pages=(PageWords("", 200, 10),))]
 
     monkeypatch.setattr(ingest, "read_documents", read)
-    told: list[str] = []
+    warnings: list[str] = []
     seen: list[tuple[str, int, int]] = []
     settings = Settings(model=str(tiny), passage_tokens=40)
     files = sorted(library.glob("*.txt"))
     report = index_files(
         tmp_path / "kb", files, settings,
-        on_warning=told.append, on_file=lambda path, done, total: seen.append((path.name, done, total)),
+        on_warning=warnings.append, on_file=lambda path, done, total: seen.append((path.name, done, total)),
     )  # fmt: skip
-    assert told == report.warnings == [f"{file}: only 5% of the words came through (10 of 200)" for file in files]
+    assert warnings == report.warnings == [f"{file}: only 5% of the words came through (10 of 200)" for file in files]
     whole = sum(file.stat().st_size for file in files)
     assert seen[: len(files)] == [(file.name, 0, whole) for file in files]  # nothing is encoded before a batch is full
     assert seen[-1] == (files[-1].name, whole, whole)

@@ -110,10 +110,10 @@ def test_no_index_is_made_of_files_without_text(tmp_path: Path, settings: Settin
     ):
         index_files(tmp_path / "kb", tmp_path / "docs", settings)
     assert not (tmp_path / "kb").exists()
-    told: list[str] = []
+    problems: list[str] = []
     with pytest.raises(OreqaError, match=r"docs: no documents could be read, so no index was made$"):
-        index_files(tmp_path / "kb", tmp_path / "docs", settings, on_problem=told.append)
-    assert len(told) == 1
+        index_files(tmp_path / "kb", tmp_path / "docs", settings, on_problem=problems.append)
+    assert len(problems) == 1
     (tmp_path / "docs" / "new.txt").write_text("Owls hoot.")
     report = index_files(tmp_path / "kb", tmp_path / "docs", settings)
     assert (report.added, len(report.problems)) == (1, 1)

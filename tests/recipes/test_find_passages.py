@@ -152,5 +152,5 @@ def test_documents_that_are_not_there_are_named(
     assert [(passage["document"], script.plain(passage["text"])) for passage in passages] == [
         ("a.txt", "The still is clean. Never open it hot.")
     ]
-    told = capsys.readouterr().out.splitlines()
-    assert [line.split(":")[1].strip() for line in told] == ["b.txt", "it holds no c.txt"]
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[1].strip() for line in lines] == ["b.txt", "it holds no c.txt"]

@@ -39,15 +39,15 @@ def is_running(process: int) -> bool:
 
 
 def test_an_update_tells_when_it_began() -> None:
-    told: dict[str, object] = {}
+    update_times: dict[str, object] = {}
     kept: list[float] = []
 
     def update() -> list[str]:
         kept.append(time.time())  # a file that comes now may not be read
         return []
 
-    assert _updating(update, told.update)()
-    started, updated = told["begun"], told["updated"]
+    assert _updating(update, update_times.update)()
+    started, updated = update_times["begun"], update_times["updated"]
     assert isinstance(started, float)
     assert isinstance(updated, float)
     assert started <= kept[0] <= updated

@@ -95,7 +95,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory, fitted: Path, fitted_reader: 
 def page(shop: Shop) -> Iterator[Shop]:
     """The server as it is, and a wide window; in the end nothing may have gone wrong in the browser."""
     shop.stage.canned.clear()
-    shop.stage.asked.clear()
+    shop.stage.requests.clear()
     shop.browser.media(color_scheme="light")
     shop.browser.size(1440)
     shop.browser.open("about:blank")
@@ -104,7 +104,7 @@ def page(shop: Shop) -> Iterator[Shop]:
     assert not shop.browser.has_dialog()
     assert shop.browser.faults() == []
     assert [url for url in shop.browser.requests() if not url.startswith(f"{shop.home}/")] == []
-    assert not [each.address for each in shop.stage.asked if "warranty" in each.address]
+    assert not [each.address for each in shop.stage.requests if "warranty" in each.address]
 
 
 # The states of the page.
@@ -306,7 +306,7 @@ class TestPage:
         page.browser.keys("?!", Keys.ENTER)
         page.browser.shift(Keys.ENTER)
         assert page.browser.js("return document.getElementById('question').value") == "?!\n"
-        assert "/v1/ask" not in [each.address for each in page.stage.asked]
+        assert "/v1/ask" not in [each.address for each in page.stage.requests]
 
     def test_the_address_of_a_source_shows_it_with_the_question(self, page: Shop) -> None:
         row = warranty(page)
@@ -348,7 +348,7 @@ class TestPage:
         page.browser.wait("document.querySelector('article h2').innerText === 'hoot'")
         page.browser.driver.back()
         page.browser.wait("document.querySelector('article h2').innerText === 'two years'")
-        assert [each.address for each in page.stage.asked].count("/v1/ask") == 2
+        assert [each.address for each in page.stage.requests].count("/v1/ask") == 2
         assert page.browser.js("return document.getElementById('question').value") == QUESTION
 
     def test_keys_act_on_the_answer_with_the_focus_and_can_be_turned_off(self, page: Shop) -> None:
@@ -377,10 +377,10 @@ class TestPage:
         page.browser.shift("?")
         page.browser.press("Turn them off")
         page.browser.keys(Keys.ESCAPE)
-        requests = len(page.stage.asked)
+        requests = len(page.stage.requests)
         page.browser.keys("r", "w", "o", "/")
-        assert (page.browser.js("return document.activeElement.id"), len(page.stage.asked)) != ("question", requests)
-        assert len(page.stage.asked) == requests
+        assert (page.browser.js("return document.activeElement.id"), len(page.stage.requests)) != ("question", requests)
+        assert len(page.stage.requests) == requests
         page.browser.js("localStorage.clear()")
 
     def test_what_is_marked_stands_in_the_file(self, page: Shop) -> None:

@@ -26,8 +26,8 @@ class Canned:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A request that came."""
+class ReceivedRequest:
+    """A request to the server."""
 
     method: str
     address: str
@@ -35,15 +35,15 @@ class Asked:
 
 
 class Stage:
-    """Stands before a server: sends what is ``canned`` for a path, and notes what was ``asked``."""
+    """Stands before a server: sends what is ``canned`` for a path, and keeps the ``requests`` that came."""
 
     def __init__(self) -> None:
         self.canned: dict[str, Canned] = {}
-        self.asked: list[Asked] = []
+        self.requests: list[ReceivedRequest] = []
 
     def last(self, path: str) -> Any:
         """The body of the last request to a path."""
-        return [each.body for each in self.asked if each.address.partition("?")[0] == path][-1]
+        return [each.body for each in self.requests if each.address.partition("?")[0] == path][-1]
 
     def wrap(self, application: Application) -> Application:
         async def staged(scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
@@ -53,7 +53,7 @@ class Stage:
             message = await receive()
             body, query = message.get("body", b""), scope["query_string"].decode()
             address = scope["path"] + (f"?{query}" if query else "")
-            self.asked.append(Asked(scope["method"], address, json.loads(body) if body else None))
+            self.requests.append(ReceivedRequest(scope["method"], address, json.loads(body) if body else None))
             canned = self.canned.get(scope["path"])
             if canned is None:
                 rest = [message]

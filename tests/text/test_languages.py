@@ -39,7 +39,9 @@ SHORT = {
 }
 
 
-@pytest.mark.parametrize(("code", "question"), [(code, question) for code, asked in SHORT.items() for question in asked])
+@pytest.mark.parametrize(
+    ("code", "question"), [(code, question) for code, questions in SHORT.items() for question in questions]
+)
 def test_short_questions_are_recognised_by_how_they_begin(code: str, question: str) -> None:
     assert foreign_language(question) == code
 

@@ -99,5 +99,5 @@ def test_a_certificate_that_is_trusted(tiny: Path, tmp_path: Path, milvus: str) 
             f"print(Index.open({str(tmp_path / 'kb')!r}).search('bees')[0].sentence.text)"
         )
         environment = {**os.environ, "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH": str(certificate)}
-        told = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
-    assert (told.returncode, told.stdout) == (0, "Bees dance.\n"), told.stderr
+        done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "Bees dance.\n"), done.stderr

@@ -54,11 +54,15 @@ LETTERS = "abcdefghijklmnopqrst"
 
 
 @pytest.mark.parametrize("marking", MARKINGS)
-@pytest.mark.parametrize(("asked", "named"), [(1, 1), (70, 0), (0, 30), (70, 30), (20, 10), (3, 30)])
+@pytest.mark.parametrize(("question_words", "named"), [(1, 1), (70, 0), (0, 30), (70, 30), (20, 10), (3, 30)])
 @pytest.mark.parametrize("shown", [1, 6, 12, 40])
-def test_a_span_keeps_half_of_the_window(tiny: Path, marking: Marking, asked: int, named: int, shown: int) -> None:
+def test_a_span_keeps_half_of_the_window(tiny: Path, marking: Marking, question_words: int, named: int, shown: int) -> None:
     inputs = inputs_of(tiny, marking, 24)
-    question, title, passage = " ".join("q" * asked), " ".join("v" * named), " ".join("x" * 10 + LETTERS * 2 + "x" * 10)
+    question, title, passage = (
+        " ".join("q" * question_words),
+        " ".join("v" * named),
+        " ".join("x" * 10 + LETTERS * 2 + "x" * 10),
+    )
     candidate = Candidate(passage[20 : 19 + 2 * shown], passage, title, 20)
     (window,) = inputs.windows([(question, candidate)])
     assert len(window.ids) <= 24
@@ -68,13 +72,13 @@ def test_a_span_keeps_half_of_the_window(tiny: Path, marking: Marking, asked: in
     assert len(visible) >= min(shown, 12 if marking != "appended" else 1)
     front = decoded(tiny, window.ids[: window.first]).split()
     # The title goes first: a question is cut only when there is no title left.
-    assert front.count("q") == min(asked, 64) or "v" not in front
+    assert front.count("q") == min(question_words, 64) or "v" not in front
 
 
-@pytest.mark.parametrize(("asked", "named"), [(1, 1), (64, 24), (70, 30), (10, 24)])
-def test_what_fits_is_not_cut(tiny: Path, asked: int, named: int) -> None:
+@pytest.mark.parametrize(("question_words", "named"), [(1, 1), (64, 24), (70, 30), (10, 24)])
+def test_what_fits_is_not_cut(tiny: Path, question_words: int, named: int) -> None:
     inputs = inputs_of(tiny, tokens=256)
-    question, title, passage = " ".join("q" * asked), " ".join("v" * named), " ".join(LETTERS * 15)
+    question, title, passage = " ".join("q" * question_words), " ".join("v" * named), " ".join(LETTERS * 15)
     tokens = inputs.tokenize([question, title])
     (window,) = inputs.windows([(question, Candidate(passage[:99], passage, title))])
     assert window.ids[: window.first] == [2, *tokens[question].ids[:64], 3, *tokens[title].ids[:24], 3]

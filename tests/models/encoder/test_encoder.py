@@ -169,14 +169,14 @@ def test_texts_without_tokens_have_a_vector(tmp_path: Path, pooling: str, answer
     expected = unit(hidden.mean(0) if pooling == "mean" else hidden[0])
     np.testing.assert_allclose(encoder.encode([text, "fox"])[0], expected, atol=2e-5)
     for head in ("", "title"):
-        untold, told = encoder.encode_passages([(head, text, []), (head, text, [(0, len(text)), (0, 0)])])
-        assert (untold.shape, told.shape) == ((1, 32), (3, 32))
-        np.testing.assert_allclose(np.linalg.norm([*untold, *told], axis=1), 1, atol=1e-5)
-        np.testing.assert_allclose(told[0], untold[0], atol=0.5 if answers == "pairs" else 1e-5)
+        without_spans, with_spans = encoder.encode_passages([(head, text, []), (head, text, [(0, len(text)), (0, 0)])])
+        assert (without_spans.shape, with_spans.shape) == ((1, 32), (3, 32))
+        np.testing.assert_allclose(np.linalg.norm([*without_spans, *with_spans], axis=1), 1, atol=1e-5)
+        np.testing.assert_allclose(with_spans[0], without_spans[0], atol=0.5 if answers == "pairs" else 1e-5)
         if answers == "inside":
-            np.testing.assert_allclose(told[1:], [untold[0]] * 2, atol=1e-5)
+            np.testing.assert_allclose(with_spans[1:], [without_spans[0]] * 2, atol=1e-5)
             if not head:
-                np.testing.assert_allclose(untold[0], expected, atol=2e-5)
+                np.testing.assert_allclose(without_spans[0], expected, atol=2e-5)
 
 
 def test_a_sentence_without_tokens_has_the_vector_of_what_is_read_with_it(tiny: Path) -> None:

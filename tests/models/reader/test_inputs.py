@@ -84,10 +84,10 @@ def test_words_have_edges(inputs: ReaderInputs) -> None:
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
-@pytest.mark.parametrize(("asked", "named"), [(1, 1), (64, 24), (70, 30), (10, 24)])
-def test_what_fits_is_not_cut(tiny: Path, asked: int, named: int) -> None:
+@pytest.mark.parametrize(("question_words", "named"), [(1, 1), (64, 24), (70, 30), (10, 24)])
+def test_what_fits_is_not_cut(tiny: Path, question_words: int, named: int) -> None:
     inputs = ReaderInputs(tiny / "tokenizer.json", 256, overlap=64)
-    texts = [" ".join("q" * asked), " ".join("t" * named), " ".join(LETTERS * 12)]
+    texts = [" ".join("q" * question_words), " ".join("t" * named), " ".join(LETTERS * 12)]
     question, title, passage = inputs.tokenize(texts).values()
     front = [2, *question.ids[:64], 3, *title.ids[:24], 3]
     for window in inputs.windows(question, title, passage):

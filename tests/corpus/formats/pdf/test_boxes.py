@@ -72,8 +72,8 @@ def check_words(file: Path, rng: random.Random, rounds: int) -> None:
             for s in stretches_between(document.layout, start, start + len(text))
         )
         whole = re.findall(r"\w\w+", placed)
-        held = " ".join(words)
-        assert all(word in held for word in whole[1:-1])
+        words_inside = " ".join(words)
+        assert all(word in words_inside for word in whole[1:-1])
         assert len(words) <= len(placed.split()) + 2 * (placed.count(" ") + 1)
 
 
