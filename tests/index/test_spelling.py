@@ -26,6 +26,8 @@ def snapshot(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
         ("wich day is the garbige colected", {"garbige": "Garbage", "colected": "collected"}),
         ("who does the mayor recieve", {"recieve": "receives"}),  # letters in another order
         ("which rinocerros", {"rinocerros": "rhinoceros"}),  # a long word with two letters wrong
+        ("where is the towwn", {}),  # five letters, of which none may be too many
+        ("where is the mayro", {"mayro": "mayor"}),
         ("which garbag and which collecting", {}),  # their stems are there
         ("where is the garbbbge", {}),
         ("what is a farbage", {}),  # another first letter

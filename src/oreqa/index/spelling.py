@@ -26,7 +26,8 @@ def misspelt(question: str, snapshot: Snapshot, is_word: Callable[[str], bool]) 
     """Return the words of a question that no text of the index contains, each with the word it misspells.
 
     That word begins with the same letter and differs by one letter, or two in a long word, or has the same letters in
-    another order, and stands outside of addresses and paths; among several the nearest is taken, then the most common.
+    another order, is no shorter than a word of five letters, and stands outside of addresses and paths; among several the
+    nearest is taken, then the most common.
     Words with capitals, short ones, those that ``is_word`` knows, those in a document's path, and those of a question in
     another language than the index's are left alone.
     """
@@ -38,7 +39,10 @@ def misspelt(question: str, snapshot: Snapshot, is_word: Callable[[str], bool]) 
     numbers = snapshot.word_numbers(stems.values())
     respelt = {}
     for word, stem in stems.items():
-        if numbers[stem] is None and (form := _nearest(stem, snapshot, language)) and not snapshot.has_in_path(word):
+        if numbers[stem] is not None or snapshot.has_in_path(word):
+            continue
+        shortest = len(stem) if len(word) == SHORTEST else 1  # else it is more often another name than a letter too many
+        if form := _nearest(stem, snapshot, language, shortest):
             respelt[word] = form
     if respelt and foreign_language(question) not in (None, language):
         return {}
@@ -50,8 +54,8 @@ def with_words(question: str, respelt: Mapping[str, str]) -> str:
     return _WORD.sub(lambda match: respelt.get(match.group(), match.group()), question)
 
 
-def _nearest(stem: str, snapshot: Snapshot, language: str) -> str | None:
-    """Return the word of the index whose stem is nearest to an absent one; None if none is near."""
+def _nearest(stem: str, snapshot: Snapshot, language: str, shortest: int) -> str | None:
+    """Return the word whose stem, of ``shortest`` letters or more, is nearest to an absent one; None if none is near."""
     allowed = 2 if len(stem) >= LONG else 1
     pattern = regex.compile(f"(?be)(?:{regex.escape(stem)}){{e<={allowed}}}")
     passages = snapshot.engine.words["passage"]
@@ -60,7 +64,7 @@ def _nearest(stem: str, snapshot: Snapshot, language: str) -> str | None:
         wrong = (
             1 if sorted(term) == sorted(stem) else sum(match.fuzzy_counts) if (match := pattern.fullmatch(term)) else None
         )
-        if wrong and (passages_with := passages.texts_with(number)):
+        if wrong and len(term) >= shortest and (passages_with := passages.texts_with(number)):
             near.append((wrong, -passages_with, number, term))
     written = (_as_written(number, term, snapshot, language) for *_, number, term in sorted(near))
     return next(filter(None, written), None)
