@@ -29,7 +29,7 @@ from oreqa.evaluation.open_scores import (
 )
 from oreqa.evaluation.retrieval import reranking_settings
 from oreqa.files import write_json
-from oreqa.index.passages import holds_documents, index_passages
+from oreqa.index.passages import contains_documents, index_passages
 from oreqa.index.search import Index
 from oreqa.index.store import Settings
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder
@@ -241,7 +241,7 @@ def _open_collection(
     progress: Progress,
 ) -> Index:
     """Return the index of the data's passages; for data without any, the named ``index``."""
-    if passages and index and holds_documents(Path(index)):
+    if passages and index and contains_documents(Path(index)):
         listed = f"oreqa generate --index {shlex.quote(str(index))} --out questions.jsonl"
         raise InputError(
             f"{index}: it is an index of documents, and questions of {data} are asked of its own paragraphs: "

@@ -28,7 +28,7 @@ from oreqa.index.generations import (
 )
 from oreqa.index.integrity import damaged_before_update
 from oreqa.index.journal import JOURNAL
-from oreqa.index.store import Holds, Settings
+from oreqa.index.store import ContentKind, Settings
 from oreqa.locks import lock_file
 from oreqa.models.encoder.prompts import Prompts
 from oreqa.models.stored import is_same_model
@@ -141,11 +141,11 @@ class SourceChanges:
         report.unchanged += len(self.keys) - self.added - len(self.replaced)
 
 
-def read_current_state(folder: Path, settings: Settings, holds: Holds) -> CurrentState:
+def read_current_state(folder: Path, settings: Settings, kind: ContentKind) -> CurrentState:
     """Read what an index contains.
 
     Raises IndexStateError if the documents are damaged, if the index was built with other settings than ``settings``
-    (``quality`` may differ), or if its contents are not of the kind ``holds``.
+    (``quality`` may differ), or if its contents are not of this ``kind``.
     """
     generation = newest_generation(folder)
     if generation is None:
@@ -157,9 +157,9 @@ def read_current_state(folder: Path, settings: Settings, holds: Holds) -> Curren
     try:
         built_with = store.read_settings(database)
         _check_settings(folder, settings, built_with)
-        if (content := store.read_setting(database, "holds")) != holds:
+        if (content := store.read_setting(database, "holds")) != kind:
             data = "; the data's passages need an index of their own" if content == "documents" else ""
-            raise IndexStateError(f"{folder}: this index holds {content}, not {holds}{data}; name another folder")
+            raise IndexStateError(f"{folder}: this index holds {content}, not {kind}{data}; name another folder")
         name_keys(database)
         return CurrentState(
             generation=generation,

@@ -79,7 +79,7 @@ def index_data(
     return index_passages(folder, passages, settings, device, progress)
 
 
-def holds_documents(folder: Path) -> bool:
+def contains_documents(folder: Path) -> bool:
     """Return whether a folder is an index of a user's documents, not of a task's passages. Raises IndexStateError."""
     if not is_index(folder):
         return False

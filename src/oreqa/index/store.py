@@ -27,7 +27,7 @@ from oreqa.models.encoder.prompts import Prompts
 
 T = TypeVar("T")
 
-Holds = Literal["documents", "a task's passages"]
+ContentKind = Literal["documents", "a task's passages"]
 """The contents of an index: a user's documents, or the passages of an evaluation or mining task."""
 
 
@@ -104,12 +104,12 @@ def _reason(path: Path) -> OSError | None:
     return None
 
 
-def create_documents(folder: Path, settings: Settings, fingerprint: str, holds: Holds) -> sqlite3.Connection:
+def create_documents(folder: Path, settings: Settings, fingerprint: str, kind: ContentKind) -> sqlite3.Connection:
     """Create and open an empty documents file in a draft."""
     database = open_draft(folder)
     with transaction(database):
         create_tables(database)
-        for key, value in {"fingerprint": fingerprint, "holds": holds, **asdict(settings)}.items():
+        for key, value in {"fingerprint": fingerprint, "holds": kind, **asdict(settings)}.items():
             if value is not None:
                 write_setting(database, key, str(value))
     return database

@@ -34,7 +34,7 @@ from oreqa.index.journal import JOURNAL
 from oreqa.index.lexical import check_language
 from oreqa.index.publish import complete_draft, link_fitted, link_search_files, note_documents
 from oreqa.index.replacing import clear_folder, drop_draft, publish_draft
-from oreqa.index.store import Holds, Settings, transaction
+from oreqa.index.store import ContentKind, Settings, transaction
 from oreqa.models.encoder.encoder import Encoder
 from oreqa.models.graph.session import DEVICES
 from oreqa.models.stored import pinned_name
@@ -49,11 +49,11 @@ class IndexWriter:
     """
 
     def __init__(
-        self, folder: Path, settings: Settings, holds: Holds, current: CurrentState, load_encoder: Callable[[], Encoder]
+        self, folder: Path, settings: Settings, kind: ContentKind, current: CurrentState, load_encoder: Callable[[], Encoder]
     ) -> None:
         self.folder, self.settings, self.current = folder, settings, current
         self.report = Report(passages=current.passages, rebuilt=list(current.damaged))
-        self._holds, self._load_encoder = holds, load_encoder
+        self._kind, self._load_encoder = kind, load_encoder
         self._encoder: Encoder | None = None
         self._encodings: Encodings | None = None
         self._draft: sqlite3.Connection | None = None
@@ -92,7 +92,7 @@ class IndexWriter:
             folder = self.folder / DRAFT
             folder.mkdir()
             if self.current.generation is None:
-                self._draft = store.create_documents(folder, self.settings, self.encoder.fingerprint, self._holds)
+                self._draft = store.create_documents(folder, self.settings, self.encoder.fingerprint, self._kind)
                 store.write_prompts(self._draft, self.encoder.prompts)
             else:
                 self._draft = drafts.begin_draft(self.current.generation, folder)
@@ -266,7 +266,7 @@ def open_writer(
     folder: Path,
     settings: Settings | None = None,
     device: str = "cpu",
-    holds: Holds = "documents",
+    kind: ContentKind = "documents",
     model: str | Path | None = None,
     mode: int = 0o777,
     encoder: Encoder | None = None,
@@ -274,8 +274,8 @@ def open_writer(
     """Open an index for writing, creating it if it is new.
 
     Without ``settings``, those of the existing index apply, or the defaults; ``model`` replaces the model in them. A loaded
-    ``encoder`` is used if it is the index's. A new folder gets the ``mode``, less the umask. An index ``holds`` either a
-    user's documents or a task's passages, which each update replaces. Raises IndexStateError if another process is writing
+    ``encoder`` is used if it is the index's. A new folder gets the ``mode``, less the umask. The ``kind`` is a user's
+    documents or a task's passages, which each update replaces. Raises IndexStateError if another process is writing
     the index, its settings are others, or the disk is full; InputError for invalid settings, before anything is written.
     """
     choice(device, DEVICES, "device")
@@ -291,9 +291,9 @@ def open_writer(
         settings = replace(settings, model=pinned_name(settings.model))
     with write_lock(folder, mode=mode), name_write_errors(folder):
         clear_folder(folder)
-        current = read_current_state(folder, settings, holds)
+        current = read_current_state(folder, settings, kind)
         kept = encoder if encoder and current.fingerprint in (None, encoder.fingerprint) else None
-        writer = IndexWriter(folder, settings, holds, current, lambda: kept or load())
+        writer = IndexWriter(folder, settings, kind, current, lambda: kept or load())
         try:
             yield writer
         finally:
