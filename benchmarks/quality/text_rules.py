@@ -41,6 +41,7 @@ OFF: dict[str, tuple[str, Any]] = {
     "pairs closed": ("oreqa.text.whole_words._balanced", lambda text, start, end: (start, end)),
     "one paragraph or line": ("oreqa.models.reader.reader.unit_ends", lambda text: []),
     "a whole cell": ("oreqa.answering.reading.whole_cell", lambda span, text: span),
+    "the cell asked for": ("oreqa.answering.reading.with_asked_cells", lambda question, answers, *_, **__: list(answers)),
     "fields of lines": ("oreqa.models.reader.reader.field_ends", lambda text: []),
     "labels": ("oreqa.answering.reading.ruled_out", lambda named, lines: [False] * len(lines)),
     "the question's words": ("oreqa.answering.reading.repeats_question", lambda question, answer: False),

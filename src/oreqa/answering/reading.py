@@ -226,7 +226,9 @@ def best_answers(
             headings = heading_cosines(encoder, question, ranking)
             best = scored_blocks(question, scored, ranking, reading.odds, headings, combination)
         compared = span_answers(best, ranking, max(k, COMPARED_ANSWERS), calibration)
-        compared = with_asked_cells(question, compared, encoder, calibrated=calibration is not None)
+        if not whole:
+            read = [hit.passage for hit in ranking]
+            compared = with_asked_cells(question, compared, read, encoder, calibrated=calibration is not None)
         compared = definitions_first(question, ranking, calibration, compared)
         compared = with_stated_defaults(question, compared, ranking, calibration)
         current = current_first(question, compared, _origins(ranking, snapshot))

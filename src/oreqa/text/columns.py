@@ -3,66 +3,72 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
-from oreqa.text.stop_words import WORD
+from oreqa.text.stop_words import STOP_WORDS, WORD
 
-_LETTERS = re.compile(r"[^\W\d_]+")
+_PART = re.compile(r"\d+|[^\W\d_]+")
 _NEW_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_NUMBER_OF_NAME = re.compile(r"^\d+-(?=[^\W\d])")
+_POSSESSIVE = re.compile(r"['’]s\b")
 
-ABBREVIATED = 3
-"""The fewest letters of a word in a column's name that may begin a longer word of the question."""
+MIN_STEM = 4
+"""The fewest letters of a word that may lose the "s" of its plural."""
+
+MIN_ABBREVIATION = 3
+"""The fewest letters of a part of a column's name that may begin a longer word of the question."""
 
 
 def column_words(name: str) -> list[str]:
-    """Return the words of a column's name.
+    """Return the words and numbers of a column's name.
 
     Examples:
         >>> column_words("lifeExp"), column_words("Fuel.tank_capacity"), column_words("GDP 2007")
-        (['life', 'Exp'], ['Fuel', 'tank', 'capacity'], ['GDP'])
+        (['life', 'Exp'], ['Fuel', 'tank', 'capacity'], ['GDP', '2007'])
     """
-    return [word for letters in _LETTERS.findall(name) for word in _NEW_CASE.split(letters)]
+    return [word for part in _PART.findall(name) for word in _NEW_CASE.split(part)]
 
 
 def names_column(question: str, name: str) -> bool:
-    """Return whether a question has all words of a column's name, or words that begin with them.
+    """Return whether a question has all words and numbers of a column's name; some may be cut off if one is whole.
 
     Examples:
         >>> names_column("What is Utah's murder rate?", "murder"), names_column("How many live in Chad?", "pop")
         (True, False)
-        >>> names_column("What was the life expectancy in Chad?", "lifeExp")
-        True
+        >>> names_column("What was the life expectancy in Chad?", "lifeExp"), names_column("Who is it?", "I")
+        (True, False)
     """
-    question_stems, name_stems = _stems(question), _stems(name)
-    words = [_stem(word) for word in column_words(name)]
-    if not words:
-        return bool(name_stems) and name_stems <= question_stems
-    return name_stems <= question_stems or all(
-        word in question_stems or _abbreviates(word, question_stems) for word in words
+    asked, words = _words(question), [_stem(word) for word in column_words(name)]
+    if not _tells(words):
+        return False
+    whole = [word in asked for word in words]
+    return set(map(_stem, WORD.findall(name))) <= asked or (
+        any(whole) and all(is_whole or _is_cut(word, asked) for word, is_whole in zip(words, whole, strict=True))
     )
 
 
-def _abbreviates(word: str, question_stems: Iterable[str]) -> bool:
-    """Return whether a word of at least ``ABBREVIATED`` letters begins one of the question's stems."""
-    return len(word) >= ABBREVIATED and any(stem.startswith(word) for stem in question_stems)
-
-
 def mentions_value(question: str, value: str) -> bool:
-    """Return whether a question has all words of a value, or all its digits if it has no words.
+    """Return whether a question has all words and numbers of a value, but for a number before its name: 35-Loyola.
 
     Examples:
-        >>> mentions_value("Who won in Loyola?", "35-Loyola"), mentions_value("Who won in 1997?", "1997")
-        (True, True)
-        >>> mentions_value("Who won in Loyola?", "Joly")
-        False
+        >>> mentions_value("Who won in Loyola in 1997?", "1997"), mentions_value("How many kg has it?", "5 kg")
+        (True, False)
     """
-    words = _LETTERS.findall(value) or WORD.findall(value)
-    return bool(words) and {_stem(word) for word in words} <= _stems(question)
+    words = [_stem(word) for word in WORD.findall(_NUMBER_OF_NAME.sub("", value))]
+    return _tells(words) and set(words) <= _words(question)
 
 
-def _stems(text: str) -> set[str]:
-    return {_stem(word) for word in WORD.findall(text)}
+def _tells(words: list[str]) -> bool:
+    """Return whether there are several words, or a number or a word that is longer than a letter and no stop word."""
+    return len(words) > 1 or any(word.isdigit() or (len(word) > 1 and word not in STOP_WORDS) for word in words)
+
+
+def _is_cut(word: str, asked: set[str]) -> bool:
+    return len(word) >= MIN_ABBREVIATION and word.isalpha() and any(longer.startswith(word) for longer in asked)
+
+
+def _words(question: str) -> set[str]:
+    return {_stem(word) for word in WORD.findall(_POSSESSIVE.sub("", question))}
 
 
 def _stem(word: str) -> str:
-    return word.lower().removesuffix("s")
+    return word.lower().removesuffix("s") if len(word) > MIN_STEM else word.lower()
