@@ -105,7 +105,7 @@ ROWS: dict[str, list[Row]] = {
         _endx("2", "MiniLM, four passes", "", _MORE, _LONG, "equal: p 0.93", encoder="bert"),
         _endx("3", "GRU, unit, MedQuAD", "", "3,000×4; 1,289", _UNIT, "gains: p 0.02", file="medquad"),
         _endx("3", "BERT (here MiniLM), unit, NQ", "raw 54.80→57.76", "3,000; 748", _UNIT, _ONE, encoder="bert", file="nq"),
-        _endx("2", "GRU, unit: alone→Dual-VAE→Cross-VAE", "", _MORE, "dual dual_vae cross_vae", _ONE),
+        _endx("2", "GRU, unit, alone 55.74: Dual-VAE→Cross-VAE", "", _MORE, "dual_vae cross_vae", _ONE),
         Row("3", "HotpotQA, NewsQA", "", verdict="not run: MRQA's files"),
         Row(
             "4",
@@ -134,7 +134,7 @@ ROWS: dict[str, list[Row]] = {
             ),
             "16,000, 45,000; 65",
             1,
-            "holds",
+            "holds (65)",
         ),
     ],
     "reconsider": [
@@ -188,7 +188,7 @@ ROWS: dict[str, list[Row]] = {
             tuple((f"spans/{name}.json", "nq", _ALONE, "em") for name in ("small", "small-from-large")),
             "144; 300",
             ("spans/small.json", "seeds"),
-            "holds: p<0.001",
+            "holds, below reader",
         ),
         Row("2", "TriviaQA, WebQ, TREC; large", "", verdict="not run: Wikipedia, GPU"),
         Row(
