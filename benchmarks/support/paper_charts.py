@@ -54,7 +54,7 @@ def silver_pairs(axes: Axes) -> None:
     axes.set_yticks(range(len(uses)), list(uses))
     axes.set_ylim(len(uses) - 0.5, -0.5)
     axes.set_xlabel("MRR gained over training on gold pairs alone (95% over questions)")
-    axes.legend(loc="lower right")
+    axes.legend(loc="upper right")
 
 
 def reading(axes: Axes) -> None:
