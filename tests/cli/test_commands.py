@@ -240,10 +240,10 @@ def test_held_out_articles_alone(tmp_path: Path, tiny: Path, squad_file: Path) -
         measured[name] = json.loads(found.stdout)
     assert 0 < measured["held"]["questions"] < measured["all"]["questions"]
     assert measured["held"]["candidates"] < measured["all"]["candidates"]
-    left, every = measured["held"]["questions"], measured["all"]["questions"]
+    left = measured["held"]["questions"]
     for command, more in (("reqa", ("--held-out",)), ("negatives", ())):
         said = run(*next(each for each in both if command in each), "--data", squad_file, *more, "--out", tmp_path / command)
-        assert re.search(rf"  held out by title: \d+ of \d+ articles, with {left} of {every} questions\n", said.stdout), said
+        assert re.search(rf"  held out by title: \d+ of \d+ articles, {left} questions\n", said.stdout), said
     qas = [{"id": "1", "question": "q", "answers": [{"text": "Foxes", "answer_start": 0}]}]
     one = {"data": [{"title": "A", "paragraphs": [{"context": "Foxes run.", "qas": qas}]}]}
     (tmp_path / "one.json").write_text(json.dumps(one))

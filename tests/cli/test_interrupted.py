@@ -17,6 +17,7 @@ from oreqa.index.encodings import Encodings
 from oreqa.index.ingest import index_files
 from oreqa.index.journal import kept_encodings
 from oreqa.index.search import Index
+from oreqa.training.checkpoints import seal_checkpoint
 
 
 def run(code: str, **options: Any) -> tuple[int, str, str]:
@@ -69,15 +70,23 @@ def test_only_what_is_kept_is_said_to_be(arguments: list[str], line: str, monkey
 
 
 @pytest.mark.parametrize(
-    ("step", "line"),
-    [(0, "no checkpoint is saved yet"), (1200, "step 1,200 is saved: run the same command again to continue")],
+    ("finished", "begun", "line"),
+    [
+        ([], [], "no checkpoint is saved yet"),
+        ([], [600], "no checkpoint is saved yet"),
+        ([600, 1200], [1800], "step 1,200 is saved: run the same command again to continue"),
+    ],
 )
 def test_an_interrupted_training_says_whether_a_checkpoint_is_saved(
-    step: int, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    finished: list[int], begun: list[int], line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stop(*_: object, **__: object) -> None:
-        if step:
-            (tmp_path / "out" / "checkpoints" / f"checkpoint-{step}").mkdir(parents=True)
+        for step in finished + begun:
+            checkpoint = tmp_path / "out" / "checkpoints" / f"checkpoint-{step}"
+            checkpoint.mkdir(parents=True)
+            (checkpoint / "model.safetensors").write_bytes(b"half")
+            if step in finished:
+                seal_checkpoint(checkpoint)
         raise KeyboardInterrupt
 
     monkeypatch.setattr("oreqa.training.train_model", stop)

@@ -39,7 +39,7 @@ def test_what_is_held_out_is_counted() -> None:
     question = Question("1", "When?", (Gold("six", 0),))
     paragraphs = [Paragraph(name, "six", (question, Question("2", "Who?", ()))) for name in names for _ in range(2)]
     assert 0 < len(held_out) < len(names)
-    assert count_held_out(paragraphs) == HeldOut(len(held_out), 40, 2 * len(held_out), 80)
+    assert count_held_out(paragraphs) == HeldOut(len(held_out), 40, 2 * len(held_out))
     assert [paragraph.title for paragraph in held_out_paragraphs(paragraphs, Path("a.json"))[::2]] == held_out
     others = [paragraph for paragraph in paragraphs if paragraph.title not in held_out]
     with pytest.raises(

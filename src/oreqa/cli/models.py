@@ -173,9 +173,9 @@ def _saying_what_is_saved(out: Path) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        from oreqa.training.checkpoints import checkpoints_of, last_saved_step
+        from oreqa.training.checkpoints import checkpoints_of, last_finished_step
 
-        step = last_saved_step(checkpoints_of(out))
+        step = last_finished_step(checkpoints_of(out))
         kept = f"step {step:,} is saved: run the same command again to continue" if step else "no checkpoint is saved yet"
         raise KeyboardInterrupt(f"; {kept}") from None
 

@@ -163,20 +163,19 @@ def held_out_paragraphs(paragraphs: Sequence[Paragraph], path: Path) -> list[Par
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """How many articles, and questions with an answer, are held out; a paragraph without a title is an article."""
+    """How many articles of all, and questions with an answer, are held out; a paragraph without a title is an article."""
 
     articles: int
     all_articles: int
     questions: int
-    all_questions: int
 
 
 def count_held_out(paragraphs: Iterable[Paragraph]) -> HeldOut:
     """Count what ``split_articles`` holds out."""
     parts = split_articles(paragraphs)
     articles = [len({readable_title(paragraph.title) or paragraph.text for paragraph in part}) for part in parts]
-    questions = [sum(bool(question.answers) for paragraph in part for question in paragraph.questions) for part in parts]
-    return HeldOut(articles[1], sum(articles), questions[1], sum(questions))
+    questions = sum(bool(question.answers) for paragraph in parts[1] for question in paragraph.questions)
+    return HeldOut(articles[1], sum(articles), questions)
 
 
 def whole_passages(paragraphs: Iterable[Paragraph], language: str = "en") -> list[Passage]:

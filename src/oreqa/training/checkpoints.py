@@ -59,6 +59,11 @@ def last_saved_step(checkpoints: Path) -> int:
     return max(_steps(checkpoints), default=0)
 
 
+def last_finished_step(checkpoints: Path) -> int:
+    """Return the step of the last checkpoint that was written to its end; 0 if there is none."""
+    return max((step for step, path in _steps(checkpoints).items() if (path / _CHECKSUMS).is_file()), default=0)
+
+
 def _steps(checkpoints: Path) -> dict[int, Path]:
     steps = ((path.name.rpartition("-")[2], path) for path in checkpoints.glob("checkpoint-*"))
     return {int(step): path for step, path in steps if step.isdecimal()}
