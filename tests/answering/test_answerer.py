@@ -87,6 +87,17 @@ def test_only_passages_that_hold_an_identifier_answer(
             assert unknown.nearest
 
 
+@pytest.mark.parametrize(("respelt", "computed"), [({}, 1), ({"carnivores": "Carnivora"}, 0)])
+def test_only_the_words_that_were_typed_are_counted(
+    answerer: Answerer, monkeypatch: pytest.MonkeyPatch, respelt: dict[str, str], computed: int
+) -> None:
+    counted: list[str] = []
+    monkeypatch.setattr("oreqa.answering.answerer.misspelt", lambda *_: respelt)
+    monkeypatch.setattr("oreqa.answering.answerer.computed_answers", lambda question, *_: counted.append(question) or ())
+    answerer.reply("How many carnivores are there?")
+    assert len(counted) == computed
+
+
 def test_a_list_of_questions_gives_what_each_gives(answerer: Answerer) -> None:
     questions = ["leather boots", "How many hearts has an octopus?", "eight arms"]
     together = answerer.ask(questions, k=2, threshold=0)

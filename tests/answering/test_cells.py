@@ -79,6 +79,11 @@ def test_a_cell_is_no_likelier_if_several_rows_fit() -> None:
     assert named.confidence == NAMED_RIGHT
 
 
+def test_a_missing_value_is_no_likelier() -> None:
+    (missing,) = moved("What was the life expectancy in Chad?", "6429417", rows=(CHAD.replace("51.7", "NA"), PERU))
+    assert (missing.text, missing.confidence) == ("NA", 0.4)
+
+
 def test_numbers_tell_columns_apart_and_a_full_name_is_before_its_part() -> None:
     rows = ("state: Utah; zone 1: 11; zone 2: 22; zone: 33", "state: Ohio; zone 1: 12; zone 2: 23; zone: 34")
     assert [moved(f"What is zone {n} of Utah?", "11", rows=rows)[0].text for n in (1, 2)] == ["11", "22"]

@@ -39,6 +39,7 @@ def run(*arguments: object) -> Result:
      [r"C:\Program Files\Code.exe", "--wait", "-g", "/docs/-x y.md:12"]),
     (PDF, "vi", "linux", ["xdg-open", "file:///docs/x.pdf#page=3"]),
     (PDF, "vi", "win32", ["start", "file:///docs/x.pdf#page=3"]),
+    (Source("/docs/x.html", anchor="#install"), "vi", "linux", ["xdg-open", "file:///docs/x.html#install"]),
     (Source("/docs/x.docx"), "vi", "linux", ["xdg-open", "/docs/x.docx"]),
 ])  # fmt: skip
 def test_the_command_for_each_editor(source: Source, editor: str, platform: str, command: list[str]) -> None:

@@ -20,6 +20,9 @@ READ = 0.1
 MOST_COLUMNS = 50
 """Of a wider table no column is chosen by its cosine: their names would take too long to encode."""
 
+MISSING_VALUES = frozenset(("", "-", "--", "–", "—", "?", "n/a", "na", "nan", "none", "null", "unknown"))
+"""Values, in lower case, that say nothing."""
+
 NAMED_RIGHT = 0.9
 """The least probability of a cell whose column and only row the question names (docs/text-rules.md)."""
 
@@ -101,11 +104,11 @@ def _moved(answer: Answer, cell: _Cell) -> Answer:
 
 
 def _is_only_row(question: str, cell: _Cell, passages: Sequence[Passage], rows: Sequence[Sequence[_Cell]]) -> bool:
-    """Return whether a question names something, and the rows read that have all of it agree on a cell."""
+    """Return whether a question names something, and the rows read that have all of it agree on a value."""
     named = labels(question, [])
     values = set()
     for passage, row in zip(passages, rows, strict=True):
         words = WORD.findall(f"{passage_head(passage.title, passage.heading)} {passage.text}")
         if named <= {word.lower() for word in words}:
             values |= {other.value for other in row if other.column == cell.column}
-    return bool(named) and values == {cell.value}
+    return bool(named) and values == {cell.value} and cell.value.lower() not in MISSING_VALUES

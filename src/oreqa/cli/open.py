@@ -20,7 +20,7 @@ from oreqa.cli.sources import Source, remembered_source, source_at
 from oreqa.errors import InputError, OreqaError
 from oreqa.paths import need_index
 
-_LOCATION = re.compile(r"(?::(?P<line>\d+)|, page (?P<page>\d+))$")
+_LOCATION = re.compile(r"(?::(?P<line>\d+)|, page (?P<page>\d+)|(?P<anchor>#\S+))$")
 _AT_PLUS = {
     "vi",
     "vim",
@@ -59,7 +59,7 @@ def open_source(
     """Open the source of the last answer, of another one by its number, or a document.
 
     A text opens at its line in $VISUAL or $EDITOR; everything else, or if no editor is set, in the system's program, a PDF
-    at its page. With --json the place is printed, and nothing is opened.
+    at its page and a web page at its anchor. With --json the place is printed, and nothing is opened.
 
     [bold]oreqa open[/bold]
 
@@ -74,7 +74,7 @@ def open_source(
         place = {"document": source.document, "file": str(file), "line": source.line, "page": source.page}
         print_json({**place, "url": source.url})
     elif print_place:
-        say(source.url if source.page is not None else f"{file}{'' if source.line is None else f':{source.line}'}")
+        say(source.url if source.needs_url else f"{file}{'' if source.line is None else f':{source.line}'}")
     else:
         open_place(source)
 
@@ -92,10 +92,13 @@ def _named_source(name: str, index: Path | None) -> Source:
     passages = read_document(index or need_index(), need_text(name, "the document"))
     if not passages:
         raise InputError(f"{name}: the document has no text to open")
-    source, location = source_at(passages[0], passages[0].start), _LOCATION.search(name)
-    if location is None or source.document.endswith(name):
+    source = replace(source_at(passages[0], passages[0].start), anchor="")
+    location = None if source.document.endswith(name) else _LOCATION.search(name)
+    if location is None:
         return source
-    line, page = location["line"], location["page"]
+    line, page, anchor = location["line"], location["page"], location["anchor"]
+    if anchor:
+        return replace(source, anchor=anchor)
     return replace(source, line=int(line)) if line else replace(source, page=int(page))
 
 
@@ -122,7 +125,7 @@ def opening_command(source: Source, file: Path, editor: str, platform: str) -> l
         ['code', '--wait', '-g', '/docs/guide.md:12']
     """
     if source.line is None:
-        target = str(file) if source.page is None else source.url
+        target = source.url if source.needs_url else str(file)
         return [{"darwin": "open", "win32": "start"}.get(platform, "xdg-open"), target]
     if not editor.strip():  # macOS and Windows would run a script
         return [*{"darwin": ["open", "-t"], "win32": ["notepad"]}.get(platform, ["xdg-open"]), str(file)]

@@ -25,11 +25,12 @@ _TABLES = (".csv", ".tsv", ".jsonl", ".ndjson")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A place in a document: its key, and the line or page, if known."""
+    """A place in a document: its key, and the line, the page or a web page's ``#anchor``, if known."""
 
     document: str
     line: int | None = None
     page: int | None = None
+    anchor: str = ""
 
     @property
     def file(self) -> Path | None:
@@ -42,16 +43,24 @@ class Source:
 
     @property
     def url(self) -> str:
-        """The URL of the file, for a PDF that of the page; empty if there is no file."""
+        """The URL of the file, for a PDF that of the page, for a web page that of the anchor; empty if there is no file."""
         file = self.file
-        return "" if file is None else file.as_uri() + ("" if self.page is None else f"#page={self.page}")
+        return "" if file is None else file.as_uri() + (self.anchor if self.page is None else f"#page={self.page}")
+
+    @property
+    def needs_url(self) -> bool:
+        """Whether only the URL says which page or anchor it is."""
+        return self.page is not None or bool(self.anchor)
 
 
 def source_at(passage: Passage, offset: int) -> Source:
     """Return the place of a character of a passage's document."""
     place = passage.place(offset)
-    page = re.fullmatch(r"page (\d+)", place.name) if place else None
-    return Source(passage.document_key, place.line if place and not place.name else None, int(page[1]) if page else None)
+    if place is None:
+        return Source(passage.document_key)
+    page = re.fullmatch(r"page (\d+)", place.name)
+    anchor = place.name if place.name.startswith("#") else ""
+    return Source(passage.document_key, None if place.name else place.line, int(page[1]) if page else None, anchor)
 
 
 def remember_sources(sources: Sequence[Source]) -> None:
