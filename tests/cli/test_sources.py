@@ -16,7 +16,7 @@ from oreqa.errors import InputError
 from oreqa.paths import cache_folder
 
 
-def test_a_source_is_the_file_with_the_line_or_the_page(tmp_path: Path) -> None:
+def test_a_source_is_the_file_with_the_line_the_page_or_the_anchor(tmp_path: Path) -> None:
     def at(key: str, *places: Place) -> Source:
         return source_at(Passage(key, "", "", "Bees dance.\nThey do.", 0, 20, (), places=places), 13)
 
@@ -24,7 +24,8 @@ def test_a_source_is_the_file_with_the_line_or_the_page(tmp_path: Path) -> None:
     assert at("/docs/a b.md", Place(0, line=4)).url == "file:///docs/a%20b.md"
     pdf = at("/docs/x.pdf", Place(0, "page 3"))
     assert (pdf, pdf.url) == (Source("/docs/x.pdf", page=3), "file:///docs/x.pdf#page=3")
-    assert at("/docs/x.html", Place(0, "#top", 4)) == Source("/docs/x.html")
+    page = at("/docs/x.html", Place(0, "#top", 4))
+    assert (page, page.url) == (Source("/docs/x.html", anchor="#top"), "file:///docs/x.html#top")
     for name in ("rows.csv", "rows.tsv", "rows.jsonl.gz", "rows.ndjson"):
         assert at(f"/docs/{name}#7").file == Path("/docs", name)
     for key in ("/docs/x.zip#a/notes.md", "/docs/list.mbox#17", "tent"):

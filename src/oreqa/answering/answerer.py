@@ -228,9 +228,8 @@ class Answerer(OfOneProcess):
         replies = self._read(texts, hits, k, depth, snapshot, fitted, threshold)
         matching, encoder, number = conditions(where), self.index.encoder, generation_number(snapshot.generation)
         for place, (text, reply) in enumerate(zip(texts, replies, strict=True)):
-            # A count is exact only of the words that were typed.
-            computed = () if respelt[place] else computed_answers(text, reply.hits, snapshot, matching, encoder)
-            answers = (*computed, *reply.answers)[:k]
+            counted = () if respelt[place] else computed_answers(text, reply.hits, snapshot, matching, encoder)
+            answers = (*counted, *reply.answers)[:k]
             replies[place] = replace(reply, answers=answers, respelt=respelt[place], generation=number, threshold=threshold)
         return replies
 
