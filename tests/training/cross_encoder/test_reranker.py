@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from interruption import interrupted
 from safetensors.numpy import load_file
 from tiny_models import make_head, tokenizer_of
 
@@ -23,7 +24,7 @@ from oreqa.mining.predictions import load_predictions, mine_predictions  # noqa:
 from oreqa.models.cross_encoder.cross_encoder import CrossEncoder  # noqa: E402
 from oreqa.models.cross_encoder.inputs import CrossEncoderInputs  # noqa: E402
 from oreqa.models.reader.reader import Reader  # noqa: E402
-from oreqa.training.cross_encoder.examples import DrawnPredictions, draw_predictions  # noqa: E402
+from oreqa.training.cross_encoder.examples import CandidateList, DrawnPredictions, draw_predictions, windowed  # noqa: E402
 from oreqa.training.cross_encoder.recipe import RerankerRecipe  # noqa: E402
 from oreqa.training.cross_encoder.train import train_reranker  # noqa: E402
 from oreqa.training.records import train_recorded  # noqa: E402
@@ -124,7 +125,7 @@ def test_candidates_hold_one_right_answer_first(tiny: Path) -> None:
     spans = tuple(Span(text[i : i + 1], i, i + 1, 0, 0.0, {}) for i in range(0, 15, 2))
     row = ReaderPredictions("1", "q", (("", text),), spans, tuple(span.text in "dg" for span in spans))
     inputs = CrossEncoderInputs(tiny / "tokenizer.json", 48, "marked")
-    lists = [drawn.windowed(inputs) for drawn in draw_predictions([row] * 20, 4, 5, random.Random(0))]
+    lists = windowed(list(draw_predictions([row] * 20, 4, 5, random.Random(0))), inputs)
     assert [candidate.label for candidate in lists[0]] == [1, 0, 0, 0]
     first, name = inputs.token_id("[unused0]"), tokenizer_of(tiny).id_to_token
     marked = [[name(c.window.ids[c.window.ids.index(first) + 1]) for c in candidates] for candidates in lists]
@@ -151,8 +152,11 @@ def test_every_epoch_draws_other_spans_and_makes_inputs_batch_by_batch(
         drawn.extend(examples)
         return {}
 
-    windowed = DrawnPredictions.windowed
-    monkeypatch.setattr(DrawnPredictions, "windowed", lambda self, inputs: made.append(self) or windowed(self, inputs))
+    def counted(each: list[DrawnPredictions], inputs: CrossEncoderInputs) -> list[CandidateList]:
+        made.extend(each)
+        return windowed(each, inputs)
+
+    monkeypatch.setattr("oreqa.training.cross_encoder.examples.windowed", counted)
     monkeypatch.setattr("oreqa.training.cross_encoder.train.fit", batch_by_batch)
     drawn: list[DrawnPredictions] = []
     recipe = RerankerRecipe.model_validate({
@@ -173,3 +177,17 @@ def test_every_epoch_draws_other_spans_and_makes_inputs_batch_by_batch(
         lengths = [[row.length for row in drawn[begin : begin + 4]] for begin in range(0, len(drawn) // 4 * 4, 4)]
         spread = sum(max(batch) - min(batch) for batch in lengths) / len(lengths)
         assert spread < (max(map(max, lengths)) - min(map(min, lengths))) / 4
+
+
+def test_an_interrupted_re_ranker_ends_the_same(squad_file: Path, tiny_reader: Path, tmp_path: Path) -> None:
+    predictions = tmp_path / "predictions.jsonl"
+    mine_predictions(squad_file, predictions, reader=tiny_reader, passages=2, k=60)
+    recipe = RerankerRecipe.model_validate({
+        "kind": "reranker", "reader": str(tiny_reader), "predictions": str(predictions), "candidates": 5, "epochs": 3,
+        "max_tokens": 48, "optimiser": OPTIMISER,
+    })  # fmt: skip
+    train_reranker(recipe, tmp_path / "whole")
+    interrupted(lambda: train_reranker(recipe, tmp_path / "cut"), step=5)
+    assert train_reranker(recipe, tmp_path / "cut")["seconds_since_step"] == 3
+    whole, cut = (load_file(tmp_path / place / "model.safetensors") for place in ("whole", "cut"))
+    assert all((whole[name] == cut[name]).all() for name in whole)

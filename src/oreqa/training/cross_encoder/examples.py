@@ -97,13 +97,11 @@ class DrawnPredictions:
         """Return each prediction separately."""
         return [DrawnPredictions(self.row, (place,)) for place in self.places]
 
-    def windowed(self, inputs: CrossEncoderInputs) -> CandidateList:
-        """Return the inputs, with label 1 for right spans."""
-        windows = inputs.windows([_shown(self.row, place) for place in self.places])
-        return [
-            LabelledWindow(window, float(self.row.right[place]), 1.0)
-            for window, place in zip(windows, self.places, strict=True)
-        ]
+
+def windowed(drawn: Sequence[DrawnPredictions], inputs: CrossEncoderInputs) -> list[CandidateList]:
+    """Return the inputs of each question's predictions, with label 1 for right spans."""
+    windows = iter(inputs.windows([_shown(each.row, place) for each in drawn for place in each.places]))
+    return [[LabelledWindow(next(windows), float(each.row.right[place]), 1.0) for place in each.places] for each in drawn]
 
 
 def draw_predictions(
@@ -122,7 +120,8 @@ def draw_predictions(
 
 def first_predictions(row: ReaderPredictions, inputs: CrossEncoderInputs, count: int) -> CandidateList:
     """Return the reader's ``count`` best spans for a question, with label 1 for right ones."""
-    return DrawnPredictions(row, tuple(range(min(count, len(row.spans))))).windowed(inputs)
+    (first,) = windowed([DrawnPredictions(row, tuple(range(min(count, len(row.spans)))))], inputs)
+    return first
 
 
 def _shown(row: ReaderPredictions, place: int) -> tuple[str, Candidate]:
@@ -146,7 +145,7 @@ def collate_candidates(lists: Sequence[CandidateList]) -> TensorBatch:
 
 def collate_predictions(inputs: CrossEncoderInputs, drawn: Sequence[DrawnPredictions]) -> TensorBatch:
     """Make the inputs of drawn predictions, and return their ``collate_candidates``."""
-    return collate_candidates([predictions.windowed(inputs) for predictions in drawn])
+    return collate_candidates(windowed(drawn, inputs))
 
 
 def window_tensors(windows: Sequence[Window]) -> dict[str, Tensor]:

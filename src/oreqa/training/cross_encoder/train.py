@@ -10,7 +10,6 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +52,9 @@ from oreqa.training.trainer import copy_tokenizer, dev_batches, evaluated, fit
 
 DEV_SPANS = 5
 """Predictions per question that are re-ranked on dev, as in the paper's tests."""
+
+CHARACTERS_A_TOKEN = 5
+"""About the most characters of a token, to sort inputs by their length before they are made."""
 
 DevLists = Callable[[Path, CrossEncoderInputs], Sequence[CandidateList]]
 """Returns the candidate lists of a dev file."""
@@ -120,7 +122,8 @@ def train_reranker(recipe: RerankerRecipe, out: Path, progress: Progress = no_pr
     settings = {"kind": RERANKER, "base": recipe.reader, "titles": base.titles, "closing": base.closing, "pooler": False}
 
     def prepare(inputs: CrossEncoderInputs) -> CandidateSource:
-        return CandidateSource(draw, attrgetter("length"), partial(collate_predictions, inputs))
+        longest = CHARACTERS_A_TOKEN * recipe.max_tokens  # of inputs that are cut all are equally long
+        return CandidateSource(draw, lambda drawn: min(drawn.length, longest), partial(collate_predictions, inputs))
 
     def draw(rng: random.Random) -> list[DrawnPredictions]:
         drawn = list(draw_predictions(rows, recipe.candidates, recipe.pool, rng))
