@@ -30,6 +30,10 @@ def test_words_of_a_columns_name(name: str, words: list[str]) -> None:
         ("How many murders were there?", "Murder", True),
         ("How long is the life expectancy?", "lifeExp", True),
         ("How long do people live?", "lifeExp", False),
+        ("What is the total population?", "poptotal", True),
+        ("What is the total population?", "popwhite", False),
+        ("What is the total population?", "population", True),
+        ("What is the population?", "poptotal", False),
         ("On which market is it sold?", "mar", False),  # a word that stands alone is not cut off
         ("What is zone 2 of it?", "Zone 2", True),
         ("What is zone 2 of it?", "Zone 1", False),

@@ -31,6 +31,8 @@ def column_words(name: str) -> list[str]:
 def names_column(question: str, name: str) -> bool:
     """Return whether a question has all words and numbers of a column's name; some may be cut off if one is whole.
 
+    A single word may be two: poptotal is named by "total population".
+
     Examples:
         >>> names_column("What is Utah's murder rate?", "murder"), names_column("How many live in Chad?", "pop")
         (True, False)
@@ -40,10 +42,9 @@ def names_column(question: str, name: str) -> bool:
     asked, words = _words(question), [_stem(word) for word in column_words(name)]
     if not _tells(words):
         return False
-    whole = [word in asked for word in words]
-    return set(map(_stem, WORD.findall(name))) <= asked or (
-        any(whole) and all(is_whole or _is_cut(word, asked) for word, is_whole in zip(words, whole, strict=True))
-    )
+    cuts = range(MIN_ABBREVIATION, len(words[0]) - MIN_ABBREVIATION + 1) if len(words) == 1 else ()
+    parts = [words, *([words[0][:cut], words[0][cut:]] for cut in cuts)]
+    return set(map(_stem, WORD.findall(name))) <= asked or any(_are_named(each, asked) for each in parts)
 
 
 def mentions_value(question: str, value: str) -> bool:
@@ -60,6 +61,11 @@ def mentions_value(question: str, value: str) -> bool:
 def _tells(words: list[str]) -> bool:
     """Return whether there are several words, or a number or a word that is longer than a letter and no stop word."""
     return len(words) > 1 or any(word.isdigit() or (len(word) > 1 and word not in STOP_WORDS) for word in words)
+
+
+def _are_named(words: list[str], asked: set[str]) -> bool:
+    """Return whether all words are asked for, one of them whole."""
+    return not asked.isdisjoint(words) and all(word in asked or _is_cut(word, asked) for word in words)
 
 
 def _is_cut(word: str, asked: set[str]) -> bool:
