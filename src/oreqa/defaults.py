@@ -39,5 +39,5 @@ PASSAGE_TOKENS = 256
 LANGUAGE = "en"
 """The defaults of a new index: the longest passage in tokens, and the language of its documents."""
 
-BATCH_PASSAGES = 512
+BATCH_PASSAGES = 128
 """Passages that an update encodes and saves together: the most that an interruption can lose."""
