@@ -38,8 +38,8 @@ NOT_RUN = {
         "oreqa eval reqa --data dev-v1.1.json.gz --mode sparse --out sparse",
         "oreqa eval reqa --data dev-v1.1.json.gz --mode hybrid --out hybrid",
         "oreqa compare sparse hybrid",
-        "oreqa eval openqa --data squad-v1.1-dev.json.gz --mode dense --draw 3000 --out runs/squad-dense",
-        "oreqa eval openqa --data squad-v1.1-dev.json.gz --mode sparse --draw 3000 --out runs/squad-sparse",
+        "oreqa eval openqa --data ../shared/data/squad/squad-v1.1-dev.json.gz --mode dense --draw 3000 --out runs/squad-dense",
+        "oreqa eval openqa --data ../shared/data/squad/squad-v1.1-dev.json.gz --mode sparse --draw 3000 --out runs/squad-sparse",
         "oreqa compare runs/squad-dense runs/squad-sparse --out runs/difference",
     ),
     "needs a model of the Hub": (

@@ -49,7 +49,7 @@ main()
         (["explain", "x"], "interrupted"),
         (
             ["fit", "--data", "q.jsonl"],
-            "interrupted; run the same command again: it goes on from what was kept, if anything",
+            "interrupted; run the same command again to resume from what was saved, if anything",
         ),
         (
             ["index", "."],

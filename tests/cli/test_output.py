@@ -282,7 +282,7 @@ def test_errors_are_one_line_and_one_document(
         (OSError(errno.EACCES, "Permission denied", "kb\n"), "error: kb␊: Permission denied", 1),
         (OSError(errno.ENOSPC, "No space left on device"), "error: No space left on device", 1),
         (UnicodeEncodeError("utf-8", "kb\udcff", 2, 3, "surrogates"), "error: a name is not UTF-8: kb�; rename it", 2),
-        (KeyboardInterrupt(), "interrupted; run the same command again: it goes on from what was kept, if anything", 130),
+        (KeyboardInterrupt(), "interrupted; run the same command again to resume from what was saved, if anything", 130),
         (BrokenPipeError(errno.EPIPE, "Broken pipe"), "", 0),
     ],
 )

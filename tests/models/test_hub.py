@@ -172,7 +172,7 @@ def test_ctrl_c_ends_a_download_at_once_and_leaves_no_part(hub: Hub, tiny: Path,
     process.send_signal(signal.SIGINT)
     said = process.communicate(timeout=20)[1]
     assert process.returncode == 130
-    assert said.splitlines()[-1].startswith("interrupted; finished work is kept")
+    assert said.splitlines()[-1].startswith("interrupted; run the same command again to resume from what was saved")
     repository = tmp_path / "hub" / "models--org--tiny-bert"
     assert files_of(repository / "snapshots" / commit) == [name for name in ENCODER if name != "model.safetensors"]
     assert not list(repository.rglob("*.incomplete"))

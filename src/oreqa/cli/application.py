@@ -238,7 +238,7 @@ def _described(error: Exception) -> tuple[str, str, int]:
     return "internal error: ", f"{name}: {text} (oreqa --debug COMMAND ... shows where)", 1
 
 
-def _kept(command: str, hint: str = "; run the same command again: it goes on from what was kept, if anything") -> str:
+def _kept(command: str, hint: str = "; run the same command again to resume from what was saved, if anything") -> str:
     """Return what an interrupted command keeps, as it has ``said``, and how to continue."""
     return "" if command in _KEEPING_NOTHING else hint
 
