@@ -80,6 +80,8 @@ def test_only_what_is_kept_is_said_to_be(arguments: list[str], line: str, monkey
 def test_an_interrupted_training_says_whether_a_checkpoint_is_saved(
     finished: list[int], begun: list[int], line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    pytest.importorskip("torch")
+
     def stop(*_: object, **__: object) -> None:
         for step in finished + begun:
             checkpoint = tmp_path / "out" / "checkpoints" / f"checkpoint-{step}"
