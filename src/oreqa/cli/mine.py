@@ -136,7 +136,7 @@ def predictions(count: int, data: list[Path], out: Path, as_json: bool) -> None:
     """
     _print_count("question", count, out, as_json)
     for file in () if as_json else data:
-        say_held_out(file)
+        say_held_out(file, held_out=False)
 
 
 @runs(
